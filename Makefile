@@ -1,0 +1,84 @@
+# One entry point for everything a developer does. `make` alone prints what there is.
+#
+# Every target that needs the environment depends on its stamp, so `make test` on a fresh clone
+# sets up everything by itself and costs nothing when nothing changed.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Distributions installed into the environment, dependencies first. A new part adds itself here.
+DISTS := api bigfleet
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+LOCK := requirements/dev.lock
+
+# Compiled kernels stay inside the checkout: a second run of anything finds them again.
+export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-zA-Z0-9_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP) ## Create the environment and install the locked dependencies
+
+$(STAMP): $(LOCK) $(DISTS:%=%/pyproject.toml)
+	@tools/setup.sh "$(PYTHON)" "$(VENV)" "$(LOCK)" $(DISTS)
+	@touch $@
+
+.PHONY: run
+run: $(STAMP) ## Start a small simulated fleet with a live view in this terminal
+	@$(BIN)/bigfleet demo
+
+.PHONY: test
+test: $(STAMP) ## Run the tests; ONLY=unit,property,golden,closedloop,integration picks rungs
+	@$(BIN)/python tools/run_tests.py $(if $(ONLY),--only "$(ONLY)") $(ARGS)
+
+.PHONY: test-deep
+test-deep: $(STAMP) ## Run everything at nightly size, the deep tests included
+	@MODE=nightly FULL=1 $(BIN)/python tools/run_tests.py --deep $(ARGS)
+
+.PHONY: mutants
+mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notices
+	@$(BIN)/python tools/mutants.py $(ARGS)
+
+.PHONY: bench
+bench: $(STAMP) ## Run the benchmarks with their assertions; ONLY=engine picks a part
+	@mkdir -p bench
+	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)")
+
+.PHONY: lint
+lint: $(STAMP) ## Style, types, import layers, declared dependencies, sizes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	@for dist in $(DISTS); do echo "deptry $$dist"; (cd $$dist && $(abspath $(BIN))/deptry src); done
+	$(BIN)/python tools/checks.py
+
+.PHONY: fmt
+fmt: $(STAMP) ## Format the code and repair what can be repaired
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: proto
+proto: $(STAMP) ## Generate the package bigfleet_api from the protocol definitions
+	@$(BIN)/python tools/proto.py
+
+.PHONY: docs
+docs: $(STAMP) ## Check that every link between our documents leads somewhere
+	@$(BIN)/python tools/check_links.py
+
+.PHONY: lock
+lock: ## Choose the newest versions again and write the hashed lock
+	@tools/lock.sh "$(PYTHON)"
+
+.PHONY: clean
+clean: ## Remove the environments, caches and generated results
+	rm -rf .venv .venv-* .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

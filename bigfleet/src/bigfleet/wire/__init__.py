@@ -1,0 +1,1 @@
+"""Between protobuf messages and the values of `model`: validation at the edge, both ways."""
