@@ -56,7 +56,7 @@ bench: $(STAMP) ## Run the benchmarks with their assertions; ONLY=engine picks a
 lint: $(STAMP) ## Style, types, import layers, declared dependencies, sizes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	@tools/typecheck.sh $(BIN)/mypy $(DISTS)
 	$(BIN)/lint-imports --no-cache
 	@for dist in $(DISTS); do echo "deptry $$dist"; (cd $$dist && $(abspath $(BIN))/deptry src); done
 	$(BIN)/python tools/checks.py

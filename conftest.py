@@ -1,0 +1,45 @@
+"""What all tests of the repository share: rungs, the compile cache and the generators' settings.
+
+A test's rung is the folder below `tests` in which it lies (`bigfleet/tests/unit/...` is `unit`), so
+nobody has to remember to mark it, and a test outside every rung is refused: no command would ever
+run it.
+"""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).parent
+RUNGS = frozenset(
+    {"unit", "property", "golden", "closedloop", "integration", "crash", "queries", "deep", "e2e"}
+)
+
+# Set before anything imports numba, so that a plain `pytest` shares the cache with make.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba"))
+
+# The same examples on every run of a change, new ones every night. Deadlines are left to
+# pytest-timeout: the first example pays for compilation.
+hypothesis.settings.register_profile("change", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("nightly", deadline=None, max_examples=2_000)
+hypothesis.settings.load_profile("nightly" if os.environ.get("MODE") == "nightly" else "change")
+
+
+def rung_of(path: Path) -> str | None:
+    """The folder below the last `tests` in a path, if that is a rung."""
+    folders = path.parts[:-1]
+    for parent, folder in zip(reversed(folders[:-1]), reversed(folders[1:]), strict=True):
+        if parent == "tests":
+            return folder if folder in RUNGS else None
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        rung = rung_of(item.path)
+        if rung is None:
+            raise pytest.UsageError(
+                f"{item.path} lies in no rung; move it to tests/<one of {', '.join(sorted(RUNGS))}>"
+            )
+        item.add_marker(rung)

@@ -1,0 +1,86 @@
+"""`make test`: turns rungs of the testing ladder into one run of pytest.
+
+Chooses by folder, not by marker, so that a single rung does not pay for importing the others.
+Everything after the known options goes to pytest unchanged.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RUNGS = ("unit", "property", "golden", "closedloop", "integration", "crash", "queries")
+WITHOUT_DEEP = "not deep and not e2e"
+WITH_DEEP = "not e2e"
+MOST_WORKERS = 8
+
+
+class UnknownRungError(ValueError):
+    """A rung was asked for that the ladder does not have."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"ONLY={name}: no such rung; choose from {', '.join(RUNGS)}")
+
+
+def parse_rungs(text: str) -> tuple[str, ...]:
+    """Split a list such as `unit,property` or `unit property`; nothing means every rung."""
+    names = text.replace(",", " ").split()
+    for name in names:
+        if name not in RUNGS:
+            raise UnknownRungError(name)
+    return tuple(dict.fromkeys(names)) or RUNGS
+
+
+def folders_of(root: Path, rungs: Sequence[str]) -> list[Path]:
+    """Every folder of these rungs: of each distribution, of the providers, and the shared ones."""
+    return [
+        folder
+        for rung in rungs
+        for pattern in (f"*/tests/{rung}", f"providers/*/tests/{rung}", f"tests/{rung}")
+        for folder in sorted(root.glob(pattern))
+        if not folder.parts[-3].startswith(".")
+    ]
+
+
+def pytest_arguments(root: Path, rungs: Sequence[str], *, deep: bool) -> list[str]:
+    """The arguments for pytest, or an empty list when no folder of these rungs exists."""
+    chosen = (*rungs, "deep") if deep else tuple(rungs)
+    folders = folders_of(root, chosen)
+    if not folders:
+        return []
+    workers = min(os.cpu_count() or 1, MOST_WORKERS)
+    return [
+        *(str(folder.relative_to(root)) for folder in folders),
+        "-m",
+        WITH_DEEP if deep else WITHOUT_DEEP,
+        "-n",
+        str(workers),
+        "--dist=worksteal",
+    ]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the chosen rungs and answer with pytest's exit code."""
+    parser = argparse.ArgumentParser(prog="make test", description=__doc__)
+    parser.add_argument("--only", default="", help="rungs, separated by commas or spaces")
+    parser.add_argument("--deep", action="store_true", help="include the tests marked deep")
+    options, rest = parser.parse_known_args(argv)
+    try:
+        rungs = parse_rungs(options.only)
+    except UnknownRungError as error:
+        print(error, file=sys.stderr)
+        return 2
+    arguments = pytest_arguments(ROOT, rungs, deep=options.deep)
+    if not arguments:
+        print(f"No tests lie in {', '.join(rungs)} yet", file=sys.stderr)
+        return int(pytest.ExitCode.NO_TESTS_COLLECTED)
+    os.chdir(ROOT)
+    return int(pytest.main([*arguments, *rest]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
