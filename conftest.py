@@ -11,6 +11,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# pytest names a test after its path, `bigfleet.tests.unit...`, and would take the folder bigfleet/
+# for the package of that name unless the real one is there first.
+import bigfleet  # noqa: F401
+
 ROOT = Path(__file__).parent
 RUNGS = frozenset(
     {"unit", "property", "golden", "closedloop", "integration", "crash", "queries", "deep", "e2e"}
