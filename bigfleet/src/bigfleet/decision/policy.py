@@ -1,0 +1,62 @@
+"""What the owner of a fleet may set about decisions, and nothing more.
+
+A ``Policy`` is a value: the shard builds one from its flags and from what the coordinator
+assigned to it, and hands it to the engine with every cycle. Rules that must never be bent
+(releasing owned hardware, for one) have no field here, so that no setting can express them.
+Times are nanoseconds, money is integer micro-dollars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+SECOND = 1_000_000_000
+TICK = 10 * SECOND
+"""Limits that are counted in cycles elsewhere count ticks here: cycles come at any pace."""
+
+VOLUNTARY_GRACE_SECONDS = 600
+_GRACE_BY_GAP = ((900_000, 10), (500_000, 30), (100_000, 120))
+
+
+def drain_grace_seconds(priority_gap: int) -> int:
+    """How long a preempted node may drain: the larger the gap, the shorter."""
+    for above, seconds in _GRACE_BY_GAP:
+        if priority_gap > above:
+            return seconds
+    return VOLUNTARY_GRACE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class VictimWeights:
+    """Weights of the victim score; higher scores make better victims."""
+
+    priority: float = 1.0
+    drain: float = 0.1
+    interruption: float = 0.1
+    reclamation: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Settings of one cycle."""
+
+    weights: VictimWeights = field(default_factory=VictimWeights)
+    reclaim_hold: int = 30 * SECOND
+    spot_release_hold: int = 60 * SECOND
+    on_demand_release_hold: int = 600 * SECOND
+    readiness_deadline: int = 900 * SECOND
+    phantom_fraction: float = 0.3
+    """Above this share of a cluster's machines (and at least ``phantom_minimum``) nothing is phantom."""
+    phantom_minimum: int = 3
+    interruption_lead: int = 60 * SECOND
+    """An announced end this close is drained whether or not a replacement is there."""
+    park_ticks: int = 8
+    quotas: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(provider, region) -> how many of its slots may be outside Speculative."""
+    spend_limit_micro: int | None = None
+    """Micro-dollars per hour of elastic capacity above which nothing is provisioned."""
+    reclaim_budget: Mapping[str, int] | None = None
+    """Cluster -> how many excess machines phase 2 may still take from it in this window."""
+    paused: bool = False
+    workers: int = 1

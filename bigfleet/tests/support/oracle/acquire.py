@@ -1,0 +1,330 @@
+"""Acquire: Idle and Speculative machines for what credit left missing, one machine at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bigfleet.model import Machine, MachineState, Stamp
+from bigfleet.model.profile import SpreadMode
+from bigfleet.model.resources import is_uniform_multiple
+from oracle.credit import claim_in_order
+from oracle.gangs import choose, coming_for, holdings
+from oracle.world import Row, Vector, World, covered, penalty_rank
+
+S = MachineState
+
+
+def assign(world: World) -> None:
+    """Every row's turn, in the total order."""
+    for row in world.rows:
+        keep_leaving(world, row)
+        if not world.fact(row.need.cluster).blocked:
+            serve(world, row)
+        expect(world, row)
+        row.done = True
+
+
+def serve(world: World, row: Row) -> None:
+    if row.is_gang:
+        serve_gang(world, row)
+        return
+    left = world.deficit(row)
+    taken = acquire(world, row, left, None)
+    commit(world, row, give_back(world, row, taken))
+    if row.folded:
+        serve_rest_as_gangs(world, row)
+
+
+def serve_gang(world: World, row: Row) -> None:
+    if not row.chosen and not covered(world.deficit(row)):
+        choose(world, row, planned=False)
+    if row.domain is not None:
+        commit(world, row, give_back(world, row, gang_takes(world, row, planned=False)))
+
+
+def serve_rest_as_gangs(world: World, row: Row) -> None:
+    """What a folded row could not place on whole machines is tried as gangs, last members first."""
+    missing = missing_units(world, row)
+    unnamed = world.unnamed_members(row)
+    for member in unnamed[len(unnamed) - missing :] if missing > 0 else []:
+        gang = Row(member, [member], folded=False, shrunk_at=0)
+        gang.position, gang.parent = row.position, row
+        gang.units = is_uniform_multiple(member.aggregate, member.min_unit)
+        row.gangs.append(gang)
+        serve_gang(world, gang)
+        gang.done = True
+
+
+def missing_units(world: World, row: Row) -> int:
+    unit, left = row.need.min_unit, world.deficit(row)
+    return max(0, *(-(-v // unit[d]) for d, v in left.items()))
+
+
+# -- taking ----------------------------------------------------------------------------------
+
+
+def gang_takes(world: World, row: Row, *, planned: bool) -> list[Machine]:
+    """All the gang lacks in its domain, or nothing."""
+    assert row.domain is not None
+    if planned:
+        stamped, others = holdings(world, row)
+        left = {d: row.need.aggregate[d] for d in row.demanded}
+        for m in stamped + others:
+            if m.state is not S.IDLE and world.domain_of(row, m) == row.domain:
+                left = world.minus(row, left, m)
+    else:
+        left = world.deficit(row)
+        for m in coming_for(world, row):
+            if world.domain_of(row, m) == row.domain:
+                left = world.minus(row, left, m)
+    if covered(left):
+        return []
+    taken = acquire(world, row, left, row.domain, planned=planned)
+    for m in taken:
+        left = world.minus(row, left, m)
+    complete = covered(left)
+    if planned or not complete:
+        for m in taken:
+            untake(world, m)
+    return taken if complete else []
+
+
+def acquire(
+    world: World,
+    row: Row,
+    left: Vector,
+    domain: tuple[str, ...] | None,
+    *,
+    planned: bool = False,
+) -> list[Machine]:
+    taken: list[Machine] = []
+    while not covered(left):
+        m = next_machine(world, row, left, domain, taken, planned=planned)
+        if m is None:
+            break
+        take(world, row, m)
+        taken.append(m)
+        left = world.minus(row, left, m)
+    return taken
+
+
+def next_machine(
+    world: World,
+    row: Row,
+    left: Vector,
+    domain: tuple[str, ...] | None,
+    taken: list[Machine],
+    *,
+    planned: bool,
+) -> Machine | None:
+    idle, speculative = free_for(world, row, domain, planned=planned)
+    idle, speculative = within_skew(world, row, taken, idle, speculative)
+
+    def idle_order(m: Machine) -> tuple[object, ...]:
+        return (world.cost_per_unit(row, m, left), penalty_rank(m.stamp), m.id)
+
+    reserved = [m for m in idle if world.owner(m.stamp) in (row, row.parent) and m.stamp]
+    reserved = [m for m in reserved if m.stamp is not None and m.stamp.key in row.keys]
+    if reserved:
+        return min(reserved, key=idle_order)
+    costs = [c for m in speculative if (c := world.cost(row, m)) is not None]
+    cheapest = min(costs, default=None)
+    good, risky = [], []
+    for m in idle:
+        loss = world.loss(row, m)
+        assert loss is not None
+        (risky if cheapest is not None and loss > cheapest else good).append(m)
+    if good:
+        return min(good, key=idle_order)
+    if speculative:
+        return min(speculative, key=lambda m: (world.cost_per_unit(row, m, left), m.id))
+    return min(risky, key=idle_order) if risky else None
+
+
+def free_for(
+    world: World, row: Row, domain: tuple[str, ...] | None, *, planned: bool
+) -> tuple[list[Machine], list[Machine]]:
+    """Idle and Speculative machines this row could take now."""
+    idle, speculative = [], []
+    for m in world.machines.values():
+        if m.id in world.taken_by or (planned and m.id in world.aside):
+            continue
+        if not can_serve(world, row, m, domain):
+            continue
+        if m.state is S.IDLE and not reserved_against(world, row, m):
+            idle.append(m)
+        elif (
+            m.state is S.SPECULATIVE
+            and world.in_stock(m)
+            and world.may_create(m, world.used, world.spend)
+        ):
+            speculative.append(m)
+    return idle, speculative
+
+
+def can_serve(world: World, row: Row, m: Machine, domain: tuple[str, ...] | None) -> bool:
+    return (
+        world.usable(m)
+        and world.matches(row, m)
+        and world.covers_unit(row, m)
+        and world.offers_all(row, m)
+        and world.cost(row, m) is not None
+        and (domain is None or world.domain_of(row, m) == domain)
+    )
+
+
+def reserved_against(world: World, row: Row, m: Machine) -> bool:
+    """Kept for a live, unmet row that had its turn before this one."""
+    owner = world.owner(m.stamp)
+    if owner is None or owner in (row, row.parent) or owner.position > row.position:
+        return False
+    return not satisfied(world, owner)
+
+
+def satisfied(world: World, row: Row) -> bool:
+    if row.gangs:
+        return missing_units(world, row) <= sum(covered(world.deficit(g)) for g in row.gangs)
+    return covered(world.deficit(row))
+
+
+def take(world: World, row: Row, m: Machine) -> None:
+    world.taken_by[m.id] = row
+    if m.state is S.SPECULATIVE:
+        key = (m.provider, m.region)
+        world.used[key] = world.used.get(key, 0) + 1
+        world.spend += world.elastic_price(m)
+
+
+def untake(world: World, m: Machine) -> None:
+    del world.taken_by[m.id]
+    if m.state is S.SPECULATIVE:
+        world.used[m.provider, m.region] -= 1
+        world.spend -= world.elastic_price(m)
+
+
+def give_back(world: World, row: Row, taken: list[Machine]) -> list[Machine]:
+    """Drop takes that turned out redundant, dearest first, later takes first on ties."""
+    coming = [m for m in coming_for(world, row) if row.is_gang]
+    coming = [m for m in coming if world.domain_of(row, m) == row.domain]
+    kept = list(taken)
+
+    def cost(m: Machine) -> int:
+        value = world.cost(row, m)
+        assert value is not None
+        return value
+
+    for m in sorted(taken, key=lambda m: (-cost(m), -taken.index(m))):
+        left = world.deficit(row)
+        for other in [*kept, *coming]:
+            if other is not m:
+                left = world.minus(row, left, other)
+        rest = [k for k in kept if k is not m]
+        if covered(left) and skew_holds(world, row, rest):
+            kept = rest
+            untake(world, m)
+    return kept
+
+
+def commit(world: World, row: Row, taken: Iterable[Machine]) -> None:
+    for m in taken:
+        world.restamped[m.id] = (row, Stamp.for_need(world.member_for(row), 0), None)
+        world.claim(row, m)
+        row.taken.append(m.id)
+
+
+# -- spread ----------------------------------------------------------------------------------
+
+
+def constraints(row: Row) -> list[tuple[str, int]]:
+    if row.is_gang:
+        return []
+    return [
+        (s.key, max(1, s.max_skew))
+        for s in row.need.profile.spread
+        if s.when is SpreadMode.DO_NOT_SCHEDULE
+    ]
+
+
+def within_skew(
+    world: World,
+    row: Row,
+    taken: list[Machine],
+    idle: list[Machine],
+    speculative: list[Machine],
+) -> tuple[list[Machine], list[Machine]]:
+    have = [world.machines[mid] for mid in row.claims] + taken
+    for key, _ in constraints(row):
+        idle = [m for m in idle if key in m.matchable_labels()]
+        speculative = [m for m in speculative if key in m.matchable_labels()]
+    could = idle + speculative
+    for key, skew in constraints(row):
+        counts = {v: 0 for m in could if (v := m.matchable_labels().get(key)) is not None}
+        for m in have:
+            value = m.matchable_labels().get(key)
+            if value is not None:
+                counts[value] = counts.get(value, 0) + 1
+        floor = min(counts.values(), default=0)
+        allowed = {v for v, n in counts.items() if n + 1 - floor <= skew}
+        idle = [m for m in idle if m.matchable_labels()[key] in allowed]
+        speculative = [m for m in speculative if m.matchable_labels()[key] in allowed]
+    return idle, speculative
+
+
+def skew_holds(world: World, row: Row, taken: list[Machine]) -> bool:
+    """After giving one back, no domain of the row exceeds the smallest by more than its skew."""
+    have = [world.machines[mid] for mid in row.claims] + taken
+    for key, skew in constraints(row):
+        counts: dict[str, int] = {}
+        for m in have:
+            value = m.matchable_labels().get(key)
+            if value is not None:
+                counts[value] = counts.get(value, 0) + 1
+        could = [m for pool in free_for(world, row, None, planned=False) for m in pool]
+        for m in could:
+            if (value := m.matchable_labels().get(key)) is not None:
+                counts.setdefault(value, 0)
+        taken_values = {m.matchable_labels()[key] for m in taken}
+        floor = min(counts.values(), default=0)
+        if any(counts[v] - floor > skew for v in taken_values):
+            return False
+    return True
+
+
+# -- leaving and coming ----------------------------------------------------------------------
+
+
+def keep_leaving(world: World, row: Row) -> None:
+    """The old need of a leaving machine may claim it last of all: the drain is called off."""
+    if covered(world.deficit(row)):
+        return
+    back = []
+    for m in world.machines.values():
+        if (
+            m.state is not S.CONFIGURED
+            or m.leaving is None
+            or m.cluster != row.need.cluster
+            or m.stamp is None
+            or m.stamp.key not in row.keys
+            or not world.usable(m)
+            or not world.matches(row, m)
+            or (row.is_gang and world.domain_of(row, m) != row.domain)
+        ):
+            continue
+        waiting = world.owner(m.leaving.for_stamp)
+        if waiting is not None and waiting.done and m.id in waiting.expected:
+            continue
+        back.append(m)
+    before = set(row.claims)
+    claim_in_order(world, row, back)
+    row.kept = [mid for mid in row.claims if mid not in before]
+
+
+def expect(world: World, row: Row) -> None:
+    """What is on its way to this row and still needed."""
+    left = world.deficit(row)
+    for m in coming_for(world, row):
+        if row.is_gang and world.domain_of(row, m) != row.domain:
+            continue
+        if not covered(left) and world.reduces(row, left, m):
+            row.expected.append(m.id)
+            left = world.minus(row, left, m)

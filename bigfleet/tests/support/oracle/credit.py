@@ -1,0 +1,122 @@
+"""Credit: every row first claims what its cluster already has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bigfleet.model import Machine, MachineState, Stamp
+from oracle.gangs import choose_in_credit
+from oracle.world import Row, World, covered, ident_of_stamp, penalty_rank
+
+_STATE_RANK = {
+    MachineState.CONFIGURED: 0,
+    MachineState.CONFIGURING: 1,
+    MachineState.CREATING: 2,
+}
+
+
+def credit(world: World) -> None:
+    plain = [r for r in world.rows if not r.is_gang]
+    gangs = [r for r in world.rows if r.is_gang]
+    for row in plain:
+        claim_stamped(world, row, exact=True)
+    for row in plain:
+        claim_stamped(world, row, exact=False)
+    for row in gangs:
+        choose_in_credit(world, row)
+        claim_stamped(world, row, exact=True)
+    for row in gangs:
+        claim_stamped(world, row, exact=False)
+        hold_old_domains(world, row)
+    for row in world.rows:
+        claim_others(world, row)
+
+
+def round_order(world: World, row: Row, m: Machine) -> tuple[object, ...]:
+    """Serving machines first; the dearest of before a shrink last; later ones as they came."""
+    sequence = m.stamp.sequence if m.stamp is not None else 0
+    if sequence < row.shrunk_at:
+        return (_STATE_RANK[m.state], 0, m.price_micro, -penalty_rank(m.stamp), m.id)
+    return (_STATE_RANK[m.state], 1, sequence, 0, m.id)
+
+
+def claim_in_order(world: World, row: Row, machines: Iterable[Machine]) -> None:
+    ordered = sorted(machines, key=lambda m: round_order(world, row, m))
+    for wants_unit in (True, False):
+        for m in ordered:
+            if world.covers_unit(row, m) is not wants_unit or m.id in world.claimed_by:
+                continue
+            left = world.deficit(row)
+            if not covered(left) and world.reduces(row, left, m):
+                restamp(world, row, m)
+                world.claim(row, m)
+
+
+def restamp(world: World, row: Row, m: Machine) -> None:
+    """A claim re-stamps; a stamp of the same key keeps its place in the order of stamps."""
+    if m.stamp is not None and ident_of_stamp(m.stamp) in row.idents:
+        return
+    keeps = m.stamp is not None and m.stamp.key in row.keys
+    member = (
+        next(n for n in row.members if n.stamp_key == m.stamp.key)
+        if keeps and m.stamp is not None
+        else world.member_for(row)
+    )
+    sequence = m.stamp.sequence if keeps and m.stamp is not None else None
+    world.restamped[m.id] = (row, Stamp.for_need(member, 0), sequence)
+
+
+def claimable(world: World, row: Row) -> list[Machine]:
+    """Unclaimed machines counting for the row's cluster that match it (in its domain)."""
+    return [
+        m
+        for m in world.machines.values()
+        if world.counts_for(m) == row.need.cluster
+        and m.id not in world.claimed_by
+        and world.matches(row, m)
+        and (not row.is_gang or (row.domain is not None and world.domain_of(row, m) == row.domain))
+    ]
+
+
+def claim_stamped(world: World, row: Row, *, exact: bool) -> None:
+    mine = [
+        m
+        for m in claimable(world, row)
+        if m.stamp is not None
+        and (ident_of_stamp(m.stamp) in row.idents if exact else m.stamp.key in row.keys)
+    ]
+    claim_in_order(world, row, mine)
+
+
+def hold_old_domains(world: World, row: Row) -> None:
+    """A gang that moves keeps its old machines until the new ones serve."""
+    serving = covered(world.deficit(row)) and all(
+        world.machines[mid].state is MachineState.CONFIGURED for mid in row.claims
+    )
+    if serving:
+        return
+    for m in world.machines.values():
+        if (
+            m.id not in world.claimed_by
+            and world.counts_for(m) == row.need.cluster
+            and m.stamp is not None
+            and m.stamp.key in row.keys
+            and world.matches(row, m)
+            and world.domain_of(row, m) != row.domain
+        ):
+            world.claimed_by[m.id] = row
+            row.held.append(m.id)
+
+
+def claim_others(world: World, row: Row) -> None:
+    pinned = row.need.profile.interruption.pinned
+    others = [
+        m for m in claimable(world, row) if not (pinned and m.interruption_probability > 0)
+    ]
+    orphans = [m for m in others if world.owner(m.stamp) is None]
+    left_over = [m for m in others if world.owner(m.stamp) not in (None, row)]
+    for wants_unit in (True, False):
+        for pool in (orphans, left_over):
+            claim_in_order(
+                world, row, [m for m in pool if world.covers_unit(row, m) is wants_unit]
+            )

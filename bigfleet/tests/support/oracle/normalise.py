@@ -1,0 +1,101 @@
+"""Demand -> rows: gangs that fit on one machine fold into plain uniform rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bigfleet.model import Machine, MachineState, Need, matches_all, total_order_key
+from bigfleet.model.facts import ClusterFacts
+from bigfleet.model.resources import is_uniform_multiple
+from oracle.world import Row
+
+FoldKey = tuple[str, str, tuple[tuple[str, int], ...]]
+
+
+def normalise(
+    needs: Iterable[Need],
+    machines: Iterable[Machine],
+    facts: Mapping[str, ClusterFacts],
+    folds: Mapping[FoldKey, tuple[int, int]],
+    sequence: int,
+) -> tuple[list[Row], dict[FoldKey, tuple[int, int]]]:
+    """Rows in the total order, and what to remember of the folds."""
+    machines = list(machines)
+    rows: list[Row] = []
+    groups: dict[FoldKey, list[Need]] = {}
+    for need in needs:
+        if _folds(need, machines, facts):
+            groups.setdefault(_fold_key(need), []).append(need)
+        else:
+            rows.append(Row(need, [need], folded=False, shrunk_at=need.shrunk_at))
+    remembered: dict[FoldKey, tuple[int, int]] = {}
+    for key, members in groups.items():
+        count, shrunk_at = folds.get(key, (0, 0))
+        if len(members) < count:
+            shrunk_at = sequence
+        remembered[key] = (len(members), shrunk_at)
+        rows.append(_folded_row(members, shrunk_at))
+    rows.sort(key=_order)
+    for position, row in enumerate(rows):
+        row.position = position
+        row.units = is_uniform_multiple(row.need.aggregate, row.need.min_unit)
+    return rows, remembered
+
+
+def _order(row: Row) -> tuple[object, ...]:
+    aggregate = tuple(sorted((d, v) for d, v in row.need.aggregate.items() if v))
+    return (*total_order_key(row.need), row.folded, aggregate)
+
+
+def _fold_key(need: Need) -> FoldKey:
+    aggregate = tuple(sorted((d, v) for d, v in need.aggregate.items() if v))
+    return (need.cluster, need.profile.without_same().fingerprint, aggregate)
+
+
+def _folds(need: Need, machines: list[Machine], facts: Mapping[str, ClusterFacts]) -> bool:
+    if not need.profile.same or not any(need.aggregate.values()):
+        return False
+    if any(_serves_as_part(need, m, facts) for m in machines):
+        return False
+    return any(
+        m.state is not MachineState.FAILED
+        and matches_all(need.profile.requirements, m.matchable_labels())
+        and _holds_whole(need, m, facts)
+        for m in machines
+    )
+
+
+def _holds_whole(need: Need, m: Machine, facts: Mapping[str, ClusterFacts]) -> bool:
+    overhead = facts.get(need.cluster, ClusterFacts()).overhead
+    offer = m.effective_allocatable
+    return all(
+        max(0, offer.get(d, 0) - overhead.get(d, 0)) >= v for d, v in need.aggregate.items()
+    )
+
+
+def _serves_as_part(need: Need, m: Machine, facts: Mapping[str, ClusterFacts]) -> bool:
+    """A gang that already lives on several machines stays a gang: folding it would move it."""
+    state = MachineState
+    if m.leaving is not None:
+        stamp = m.leaving.for_stamp
+        coming = m.state in (state.CONFIGURED, state.DRAINING)
+    else:
+        stamp = m.stamp
+        coming = m.state in (state.CREATING, state.IDLE, state.CONFIGURING, state.CONFIGURED)
+    if not coming or stamp is None or stamp.key != need.stamp_key:
+        return False
+    return not _holds_whole(need, m, facts)
+
+
+def _folded_row(members: list[Need], shrunk_at: int) -> Row:
+    members = sorted(members, key=lambda n: (n.arrival_ns, n.group, n.profile.fingerprint, n.size_class))
+    first = members[0]
+    unit = {d: v for d, v in first.aggregate.items() if v}
+    need = Need(
+        cluster=first.cluster,
+        profile=first.profile.without_same(),
+        aggregate={d: v * len(members) for d, v in unit.items()},
+        min_unit=unit,
+        arrival_ns=first.arrival_ns,
+    )
+    return Row(need, members, folded=True, shrunk_at=shrunk_at)
