@@ -52,14 +52,25 @@ bench: $(STAMP) ## Run the benchmarks with their assertions; ONLY=engine picks a
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)")
 
-.PHONY: lint
-lint: $(STAMP) ## Style, types, import layers, declared dependencies, sizes
+# `make -k lint` goes on after the first complaint.
+.PHONY: lint lint-style lint-types lint-layers lint-deps lint-rules
+lint: lint-style lint-types lint-layers lint-deps lint-rules ## Style, types, import layers, declared dependencies, house rules
+
+lint-style: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: $(STAMP)
 	@tools/typecheck.sh $(BIN)/mypy $(DISTS)
-	$(BIN)/lint-imports --no-cache
+
+lint-layers: $(STAMP)
+	$(BIN)/lint-imports --no-cache --no-logo
+
+lint-deps: $(STAMP)
 	@for dist in $(DISTS); do echo "deptry $$dist"; (cd $$dist && $(abspath $(BIN))/deptry src); done
-	$(BIN)/python tools/checks.py
+
+lint-rules: $(STAMP)
+	@$(BIN)/python tools/checks.py
 
 .PHONY: fmt
 fmt: $(STAMP) ## Format the code and repair what can be repaired

@@ -17,6 +17,7 @@ RUNGS = ("unit", "property", "golden", "closedloop", "integration", "crash", "qu
 WITHOUT_DEEP = "not deep and not e2e"
 WITH_DEEP = "not e2e"
 MOST_WORKERS = 8
+LONG_TIMEOUT_SECONDS = 3_600
 
 
 class UnknownRungError(ValueError):
@@ -46,7 +47,9 @@ def folders_of(root: Path, rungs: Sequence[str]) -> list[Path]:
     ]
 
 
-def pytest_arguments(root: Path, rungs: Sequence[str], *, deep: bool) -> list[str]:
+def pytest_arguments(
+    root: Path, rungs: Sequence[str], *, deep: bool, nightly: bool = False
+) -> list[str]:
     """The arguments for pytest, or an empty list when no folder of these rungs exists."""
     chosen = (*rungs, "deep") if deep else tuple(rungs)
     folders = folders_of(root, chosen)
@@ -60,6 +63,7 @@ def pytest_arguments(root: Path, rungs: Sequence[str], *, deep: bool) -> list[st
         "-n",
         str(workers),
         "--dist=worksteal",
+        *([f"--timeout={LONG_TIMEOUT_SECONDS}"] if deep or nightly else []),
     ]
 
 
@@ -74,7 +78,8 @@ def main(argv: Sequence[str]) -> int:
     except UnknownRungError as error:
         print(error, file=sys.stderr)
         return 2
-    arguments = pytest_arguments(ROOT, rungs, deep=options.deep)
+    nightly = os.environ.get("MODE") == "nightly"
+    arguments = pytest_arguments(ROOT, rungs, deep=options.deep, nightly=nightly)
     if not arguments:
         print(f"No tests lie in {', '.join(rungs)} yet", file=sys.stderr)
         return int(pytest.ExitCode.NO_TESTS_COLLECTED)

@@ -17,8 +17,11 @@ check() {
     done
     if [ ${#present[@]} -eq 0 ]; then return 0; fi
     echo "mypy ${present[*]}"
-    "$mypy" --cache-dir ".mypy_cache/$name" "${present[@]}"
+    "$mypy" --cache-dir ".mypy_cache/$name" "${present[@]}" || failed=1
 }
+
+failed=0
 
 for dist in "$@"; do check "$dist" "$dist/src" "$dist/tests"; done
 check repository conftest.py tools tests
+exit "$failed"

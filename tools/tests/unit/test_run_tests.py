@@ -72,3 +72,13 @@ def test_deep_tests_run_only_when_asked_for(checkout: Path) -> None:
 
 def test_no_folder_means_no_run_instead_of_everything(checkout: Path) -> None:
     assert run_tests.pytest_arguments(checkout, ["crash"], deep=False) == []
+
+
+def test_nightly_size_gets_nightly_time(checkout: Path) -> None:
+    usual = run_tests.pytest_arguments(checkout, ["property"], deep=False)
+    nightly = run_tests.pytest_arguments(checkout, ["property"], deep=False, nightly=True)
+    deep = run_tests.pytest_arguments(checkout, ["property"], deep=True)
+
+    assert not any(argument.startswith("--timeout") for argument in usual)
+    assert "--timeout=3600" in nightly
+    assert "--timeout=3600" in deep
