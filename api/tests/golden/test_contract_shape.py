@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+
 from wirecontract.descriptors import (
     DESCRIPTORS,
     FOLDER,

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from google.protobuf.message import Message as Proto
+
+from bigfleet_api.v1alpha1.capacity_pb2 import NodeSelectorRequirement, PenaltyBucket
 from wirecontract import goldens
 from wirecontract.descriptors import message_class
 from wirecontract.goldens import Value
 from wirecontract.table import FIRST_ADDITION, read_contract
-
-from bigfleet_api.v1alpha1.capacity_pb2 import NodeSelectorRequirement, PenaltyBucket
 
 TABLE = read_contract()
 RECORDED = {name: data for file in goldens.read().values() for name, data in file.items()}

@@ -1,6 +1,7 @@
 """The frozen table is read strictly: a slip in it is an error, not a smaller contract."""
 
 import pytest
+
 from wirecontract.table import Field, Rpc, TableError, parse
 
 HEAD = "file a.proto imports b.proto c.proto\n"

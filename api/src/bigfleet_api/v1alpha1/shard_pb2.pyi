@@ -708,7 +708,7 @@ class NodeObservation(_message.Message):
     pods: _builtins.int
     """How many pods on it could be evicted."""
     do_not_disrupt: _builtins.bool
-    """The node, or a pod on it, asks to be left alone by the annotation
+    """The node, or a pod on it, asks to be left alone: it carries
     bigfleet.lucy.sh/do-not-disrupt: "true".
     """
     def __init__(
