@@ -80,9 +80,10 @@ def choose(world: World, row: Row, *, planned: bool) -> None:
     row.chosen = True
     stamped, others = holdings(world, row)
     idle, speculative = free_for(world, row, None, planned=planned)
-    mine = {m.id for m in stamped}
+    mine = {m.id for m in stamped + others}
     free = [m for m in idle if m.id not in mine]
-    victims = [m for m in world.machines.values() if _might_yield(world, row, m)]
+    yielding = [m for m in world.machines.values() if _might_yield(world, row, m)]
+    victims = [m for m in yielding if m.id not in mine]
     parts = {
         "stamped": _by_domain(world, row, stamped),
         "others": _by_domain(world, row, others),
@@ -159,11 +160,9 @@ def _might_yield(world: World, row: Row, m: Machine) -> bool:
         return False
     if world.cost(row, m) is None:
         return False
-    if m.stamp is not None and m.stamp.key in row.keys:
-        return False
     owner = world.owner(m.stamp)
     if owner is not None:
         return owner.need.profile.priority < row.need.profile.priority
     if world.fact(m.cluster).reported:
-        return m.cluster != row.need.cluster
+        return True
     return m.stamp is not None and m.stamp.priority < row.need.profile.priority

@@ -1,0 +1,21 @@
+"""Fleet and demand as columns: what the inventory and the needs table hand to the engine.
+
+One row per machine or need in typed arrays, text interned to integers, machines of the same
+attributes sharing a class. These are values: whoever receives one only reads it.
+"""
+
+from bigfleet.model.columns.classes import ClassTable, Offering, Pool
+from bigfleet.model.columns.demand import Demand
+from bigfleet.model.columns.machines import Flag, MachineColumns
+from bigfleet.model.columns.symbols import Names, Symbols
+
+__all__ = [
+    "ClassTable",
+    "Demand",
+    "Flag",
+    "MachineColumns",
+    "Names",
+    "Offering",
+    "Pool",
+    "Symbols",
+]

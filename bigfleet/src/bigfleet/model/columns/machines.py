@@ -1,0 +1,65 @@
+"""The machine columns one cycle reads: a consistent view that nobody changes any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntFlag
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.model.columns.classes import ClassTable
+from bigfleet.model.columns.symbols import Names, Symbols
+
+I8 = npt.NDArray[np.int8]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+
+class Flag(IntFlag):
+    """Bits of the ``flags`` column."""
+
+    LEAVING = 1
+    """In the grace of a reclaim or preemption, or Draining."""
+    DO_NOT_DISRUPT = 2
+    EXCLUDED = 4
+    """Kept out of every decision."""
+    ENDING = 8
+    """Has an announced end; its time is in ``ending_at``."""
+    NOT_READY = 16
+    """Its cluster says it is no Ready node; since when is in ``not_ready_since``."""
+
+
+@dataclass(frozen=True)
+class MachineColumns:
+    """One row per machine slot; a row of state 0 is a hole."""
+
+    symbols: Symbols
+    classes: ClassTable
+    state: I8
+    cls: I32
+    cluster: I32
+    """Number in ``symbols.clusters``; -1 when unbound."""
+    stamp: I32
+    """Identity number; -1 without a stamp."""
+    sequence: I64
+    leaving_for: I32
+    """Identity a leaving or Draining machine is meant for; -1 for nobody."""
+    flags: npt.NDArray[np.uint8]
+    idle_since: I64
+    pods: I32
+    """-1 when unknown."""
+    topology: Mapping[str, I32]
+    """Labels with many values: number in ``topology_names[key]``, -1 where absent."""
+    topology_names: Mapping[str, Names]
+    ending_at: Mapping[int, int]
+    not_ready_since: Mapping[int, int]
+    order: I32
+    """Rows by machine id, ascending."""
+    rank: I32
+    """Per row, its place in that order."""
+    ids: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.state)
