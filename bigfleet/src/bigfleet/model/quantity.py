@@ -7,8 +7,8 @@ golden file of the tests): finer than nano rounds away from zero, binary quantit
 
 On purpose this module differs where following would be unsafe: a text without a digit (`Ki`, `.`)
 is refused instead of read as nothing; a decimal above 999 E keeps its suffix instead of losing
-it; a text or an exponent long enough to cost real memory is refused. And Kubernetes echoes some
-texts as they were written (`1.500`, `+5`); here `str` is always canonical.
+it; a number too long to be meant is refused. And Kubernetes echoes some texts as they were
+written (`1.500`, `+5`); here `str` is always canonical.
 
 Names of resources, and which of them are printed in which family, belong to `resources`.
 """
@@ -29,8 +29,8 @@ MAX_BINARY: Final = 2**63 - 1
 MAX_TEXT: Final = 256
 """Longest text that is looked at. Every number a fleet can hold fits in a tenth of it."""
 
-MAX_EXPONENT: Final = 256
-"""Largest decimal exponent, either way: `1e999999999` must not become a billion digits."""
+MAX_DIGITS: Final = 128
+"""Most digits before the point: `1e999999999` must not become a number of a billion digits."""
 
 _NANO: Final = 10**9
 _NANO_PER_MILLI: Final = 10**6
@@ -122,10 +122,11 @@ def parse_quantity(text: str) -> Quantity:
     if match["suffix"] in _BINARY_EXPONENTS:
         nano, form = _binary_amount(digits << _BINARY_EXPONENTS[match["suffix"]], len(fraction))
     elif match["exponent"] is None:
-        nano = _scaled(digits, _DECIMAL_EXPONENTS[match["suffix"] or ""] - len(fraction))
+        exponent = _DECIMAL_EXPONENTS[match["suffix"] or ""]
+        nano = _decimal_amount(text, digits, exponent - len(fraction))
         form = QuantityFormat.DECIMAL_SI
     else:
-        nano = _scaled(digits, _exponent(match["exponent"], text) - len(fraction))
+        nano = _decimal_amount(text, digits, int(match["exponent"]) - len(fraction))
         form = QuantityFormat.DECIMAL_EXPONENT
     return Quantity(-nano if match["sign"] == "-" else nano, form)
 
@@ -143,15 +144,6 @@ def parse_milli(text: str) -> int:
     return parse_quantity(text).milli()
 
 
-def _exponent(text: str, whole_text: str) -> int:
-    exponent = int(text)
-    if abs(exponent) > MAX_EXPONENT:
-        raise QuantityError(
-            f"quantity {whole_text!r} has an exponent beyond {MAX_EXPONENT}: write less"
-        )
-    return exponent
-
-
 def _binary_amount(shifted: int, places: int) -> tuple[int, QuantityFormat]:
     """Nano-units of shifted / 10^places, at most 2^63-1 units; below one unit it is decimal."""
     nano = min(_scaled(shifted, -places), MAX_BINARY * _NANO)
@@ -159,12 +151,22 @@ def _binary_amount(shifted: int, places: int) -> tuple[int, QuantityFormat]:
     return nano, QuantityFormat.DECIMAL_SI if small else QuantityFormat.BINARY_SI
 
 
+def _decimal_amount(text: str, digits: int, exponent: int) -> int:
+    """Nano-units of digits * 10^exponent (digits >= 0), whatever the exponent, or a refusal."""
+    length = len(str(digits))
+    if digits and length + exponent > MAX_DIGITS:
+        raise QuantityError(
+            f"quantity {text!r} has more than {MAX_DIGITS} digits before the point: write a "
+            "smaller number or exponent"
+        )
+    # Far below nano every amount rounds up to one, whatever its power of ten would cost.
+    return _scaled(digits, max(exponent, -length - 9) if digits else 0)
+
+
 def _scaled(digits: int, exponent: int) -> int:
     """Nano-units of digits * 10^exponent (digits >= 0), rounded up where finer than nano."""
     shift = exponent + 9
-    if shift >= 0:
-        return int(digits * 10**shift)
-    return int(-(-digits // 10**-shift))
+    return int(digits * 10**shift) if shift >= 0 else -(-digits // int(10**-shift))
 
 
 def _divide_away_from_zero(amount: int, divisor: int) -> int:
