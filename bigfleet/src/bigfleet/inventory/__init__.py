@@ -2,3 +2,21 @@
 
 Owns storage and snapshots of machines; decides nothing.
 """
+
+from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS
+from bigfleet.inventory.errors import (
+    DuplicateMachineError,
+    InventoryError,
+    UnfitMachineError,
+    UnknownRowError,
+)
+from bigfleet.inventory.inventory import Inventory
+
+__all__ = [
+    "DEFAULT_TOPOLOGY_KEYS",
+    "DuplicateMachineError",
+    "Inventory",
+    "InventoryError",
+    "UnfitMachineError",
+    "UnknownRowError",
+]

@@ -1,0 +1,216 @@
+"""All that is held of a fleet, row by row: columns, ids, index, order, classes, topology.
+
+Rows of removed machines are holes (state 0) until a new machine takes them. What is rare has no
+column of its own but a sparse one. Nothing here knows what a change means: see `inventory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.inventory._classes import Classes
+from bigfleet.inventory._column import Column, Sparse
+from bigfleet.inventory._gather import Batch, gather, overflowing_labels
+from bigfleet.inventory._index import IdIndex
+from bigfleet.inventory._order import Order
+from bigfleet.inventory._texts import Texts
+from bigfleet.inventory._topology import Topology
+from bigfleet.model.columns import Flag, MachineColumns, Names, Symbols
+from bigfleet.model.machine import HostRef, Leaving, Machine, MachineState, Stamp
+
+I64 = npt.NDArray[np.int64]
+
+AnyColumn = Column[np.int8] | Column[np.uint8] | Column[np.int32] | Column[np.int64]
+SPARSE = ("ending_at", "not_ready_since", "leaving_sequence")
+
+
+class Store:
+    """The rows of one inventory."""
+
+    def __init__(self, symbols: Symbols, topology_keys: Sequence[str], classes: Classes) -> None:
+        self.symbols = symbols
+        self.classes = classes
+        self.topology = Topology(topology_keys)
+        self.state = Column(np.int8)
+        self.cls = Column(np.int32)
+        self.cluster = Column(np.int32, -1)
+        self.stamp = Column(np.int32, -1)
+        self.sequence = Column(np.int64)
+        self.leaving_for = Column(np.int32, -1)
+        self.leaving_since = Column(np.int64)
+        self.flags = Column(np.uint8)
+        self.idle_since = Column(np.int64)
+        self.pods = Column(np.int32, -1)
+        self.host = Column(np.int32, -1)
+        self.columns: Mapping[str, AnyColumn] = {
+            name: column for name, column in vars(self).items() if isinstance(column, Column)
+        }
+        self.sparse = {name: Sparse() for name in SPARSE}
+        self.ids = Texts()
+        self.hosts = Texts()
+        self.index = IdIndex(self.ids)
+        self.order = Order()
+        self.rows = 0
+        self.holes: list[int] = []
+        self._host_providers = Names()
+        self._errors: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return self.rows - len(self.holes)
+
+    def alive(self) -> I64:
+        """The rows that hold a machine."""
+        return np.flatnonzero(self.state.data[: self.rows])
+
+    def put(self, machines: Sequence[Machine]) -> I64:
+        """Insert or replace machines; the row of each."""
+        for label in list(overflowing_labels(machines, self.topology, self.classes)):
+            self.topology.promote(label, self.classes, self.cls, self.state.data[: self.rows])
+        batch = gather(machines, self.symbols, self.topology, self._host_providers)
+        rows = self.index.find_all(batch.ids)
+        new = rows < 0
+        self._place(rows, new, batch)
+        slots = np.array([self.classes.intern(a) for a in batch.classes], np.int32)
+        cls = slots[batch.columns["cls"]]
+        self.classes.acquire(cls)
+        self.classes.release(self.cls.data[rows[~new]])
+        for name, values in batch.columns.items():
+            self.columns[name].write(rows, cls if name == "cls" else values)
+        self.topology.write(rows, batch.topology)
+        self.hosts.write(rows, batch.hosts)
+        for name, numbers in batch.sparse.items():
+            self.sparse[name].write(rows, numbers)
+        for row in self._errors.keys() & set(rows.tolist()):
+            del self._errors[row]
+        self._errors.update((int(rows[i]), text) for i, text in batch.errors.items())
+        fresh = rows[new]
+        self.index.insert(fresh, self.alive)
+        self.order.add(fresh)
+        return rows
+
+    def remove(self, row: int) -> None:
+        """Make a hole of a row that holds a machine."""
+        rows = np.array([row], np.int64)
+        self.index.remove(row)
+        self.order.drop(row)
+        self.classes.release(self.cls.data[rows])
+        for column in self.columns.values():
+            column.erase(rows)
+        self.topology.erase(rows)
+        for sparse in self.sparse.values():
+            sparse.write(rows, np.zeros(1, np.int64))
+        self._errors.pop(row, None)
+        self.ids.erase(rows)
+        self.hosts.erase(rows)
+        self.holes.append(row)
+
+    def read(self, row: int) -> Machine:
+        """The machine of a row."""
+        flags, attributes = Flag(int(self.flags.data[row])), self.classes[int(self.cls.data[row])]
+        cluster, pods = int(self.cluster.data[row]), int(self.pods.data[row])
+        return Machine(
+            id=self.ids[row],
+            state=MachineState(int(self.state.data[row])),
+            host=self._host_of(row),
+            provider=attributes.provider,
+            region=attributes.region,
+            cluster="" if cluster < 0 else self.symbols.clusters[cluster],
+            instance_type=attributes.instance_type,
+            zone=attributes.zone,
+            capacity_type=attributes.capacity_type,
+            labels={**attributes.labels, **self.topology.labels_of(row)},
+            resources=attributes.resources,
+            allocatable=attributes.allocatable,
+            price_per_hour=attributes.price,
+            interruption_probability=attributes.probability,
+            interruption_at_ns=self.sparse["ending_at"].get(row),
+            stamp=self._stamp(self.stamp, row, int(self.sequence.data[row])),
+            leaving=self._leaving(row) if Flag.LEAVING in flags else None,
+            idle_since_ns=int(self.idle_since.data[row]),
+            not_ready_since_ns=self.sparse["not_ready_since"].get(row),
+            do_not_disrupt=Flag.DO_NOT_DISRUPT in flags,
+            pods=None if pods < 0 else pods,
+            last_error=self._errors.get(row, ""),
+            excluded=Flag.EXCLUDED in flags,
+        )
+
+    def settle(self) -> None:
+        """Do what was put off until somebody reads."""
+        self.order.settle(self.ids, self.state.data[: self.rows])
+        self.topology.squeeze(self.rows, len(self))
+
+    def snapshot(self) -> MachineColumns:
+        """The columns as they are now, whatever happens later."""
+        self.settle()
+        rows = self.rows
+        topology, names = self.topology.lend(rows)
+        return MachineColumns(
+            symbols=self.symbols,
+            classes=self.classes.table(),
+            state=self.state.lend(rows),
+            cls=self.cls.lend(rows),
+            cluster=self.cluster.lend(rows),
+            stamp=self.stamp.lend(rows),
+            sequence=self.sequence.lend(rows),
+            leaving_for=self.leaving_for.lend(rows),
+            flags=self.flags.lend(rows),
+            idle_since=self.idle_since.lend(rows),
+            pods=self.pods.lend(rows),
+            topology=topology,
+            topology_names=names,
+            ending_at=self.sparse["ending_at"].lend(),
+            not_ready_since=self.sparse["not_ready_since"].lend(),
+            order=self.order.order,
+            rank=self.order.rank,
+            ids=self.ids.lend(rows),
+        )
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every column."""
+        columns = {name: column.nbytes for name, column in self.columns.items() if name != "host"}
+        return columns | self.topology.sizes() | {
+            "order": self.order.order.nbytes, "rank": self.order.rank.nbytes,
+        }  # fmt: skip
+
+    def text_sizes(self) -> dict[str, int]:
+        """Bytes of what is not columns: ids, their index, hosts, and what few machines have."""
+        sparse = sum(column.nbytes for column in self.sparse.values())
+        return {
+            "ids": self.ids.nbytes,
+            "id index": self.index.nbytes,
+            "hosts": self.host.nbytes + self.hosts.nbytes,
+            "sparse": sparse + sum(len(text) + 160 for text in self._errors.values()),
+        }
+
+    def _place(self, rows: I64, new: npt.NDArray[np.bool_], batch: Batch) -> None:
+        """Give rows to new machines, holes first, and write their ids."""
+        places = np.flatnonzero(new)
+        holes = min(len(places), len(self.holes))
+        for place in places[:holes].tolist():
+            rows[place] = self.holes.pop()
+        grown = self.rows + len(places) - holes
+        rows[places[holes:]] = np.arange(self.rows, grown)
+        self.rows = grown
+        for column in self.columns.values():
+            column.reserve(grown)
+        self.topology.reserve(grown)
+        self.ids.reserve(grown)
+        self.hosts.reserve(grown)
+        self.ids.write(rows[places], batch.ids.take(places))
+
+    def _host_of(self, row: int) -> HostRef | None:
+        provider = int(self.host.data[row])
+        return None if provider < 0 else HostRef(self._host_providers[provider], self.hosts[row])
+
+    def _stamp(self, column: Column[np.int32], row: int, sequence: int) -> Stamp | None:
+        identity = int(column.data[row])
+        return None if identity < 0 else self.symbols.stamp(identity, sequence)
+
+    def _leaving(self, row: int) -> Leaving:
+        sequence = self.sparse["leaving_sequence"].get(row)
+        return Leaving(
+            self._stamp(self.leaving_for, row, sequence), int(self.leaving_since.data[row])
+        )
