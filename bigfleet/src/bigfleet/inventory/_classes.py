@@ -158,9 +158,10 @@ class Classes:
 
     def release(self, slots: npt.NDArray[np.integer]) -> None:
         """Count one machine less for each of these slots."""
-        self._machines -= np.bincount(slots, minlength=len(self._machines))
-        touched = np.unique(slots)
-        self._spare.update(dict.fromkeys(touched[self._machines[touched] == 0].tolist()))
+        fewer = np.bincount(slots, minlength=len(self._machines))
+        self._machines -= fewer
+        emptied = np.flatnonzero((fewer > 0) & (self._machines == 0))
+        self._spare.update(dict.fromkeys(emptied.tolist()))
 
     def split_off(self, label: str) -> tuple[I32, list[str | None]]:
         """Take a label out of all classes, so that some become one.

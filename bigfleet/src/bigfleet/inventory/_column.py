@@ -115,6 +115,8 @@ class Sparse:
     def write(self, rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
         """Set these rows; 0 is none."""
         some = numbers != 0
+        if not self._values and not some.any():
+            return
         added = dict(zip(rows[some].tolist(), numbers[some].tolist(), strict=True))
         # Looked up from the smaller side: few rows have a number, or few rows are written.
         if len(self._values) < len(rows):

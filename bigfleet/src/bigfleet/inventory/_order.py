@@ -50,8 +50,10 @@ class Order:
             gone = np.zeros(len(state), np.bool_)
             gone[self._went] = True
             order = order[~gone[order]]
-        came = np.unique(np.concatenate([*self._came, np.empty(0, np.int64)]))
-        came = _by_id(came[state[came] != 0], ids)
+        new = np.zeros(len(state), np.bool_)
+        for rows in self._came:
+            new[rows] = True
+        came = _by_id(np.flatnonzero(new & (state != 0)), ids)
         at = places(readonly(order), *ids.packed, came)
         order = np.insert(order, at, came.astype(np.int32))
         rank = np.full(len(state), -1, np.int32)

@@ -6,13 +6,14 @@ one object, sometimes as equal ones. Each is looked at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.inventory._topology import Topology
+from bigfleet.inventory._classes import Classes
+from bigfleet.inventory._topology import ALWAYS_MATCHABLE, MOST_VALUES, Topology
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -67,24 +68,42 @@ class Contents(Generic[V]):
         return number
 
 
-class SplitLabels:
-    """The labels of a batch: a number per machine for the plain ones, columns for topology."""
+def overflowing_labels(
+    label_sets: Iterable[Mapping[str, str]], topology: Topology, classes: Classes
+) -> Iterator[str]:
+    """Labels that would have too many values to be part of classes, were these sets added."""
+    apart = set(topology.keys) | ALWAYS_MATCHABLE
+    values: dict[str, set[str]] = {}
+    for labels in label_sets:
+        for key, value in labels.items():
+            if key in apart:
+                continue
+            seen = values.get(key)
+            if seen is None:
+                seen = values[key] = set(classes.values_of(key))
+            seen.add(value)
+            if len(seen) > MOST_VALUES:
+                apart.add(key)
+                yield key
 
-    __slots__ = ("plain", "plain_sets", "topology")
 
-    def __init__(self, labels: Sequence[Mapping[str, str]], topology: Topology) -> None:
-        whole, plain = Contents[str](), Contents[str]()
-        mine = np.array(whole.number_all(labels), np.int64)
-        keys = frozenset(topology.keys)
-        values: dict[str, I32] = {}
-        plain_of = np.empty(len(whole.distinct), np.int64)
-        for i, labelled in enumerate(whole.distinct):
-            apart = keys & labelled.keys()
-            for key in apart:
-                if key not in values:
-                    values[key] = np.full(len(whole.distinct), -1, np.int32)
-                values[key][i] = topology.names(key).of(labelled[key])
-            plain_of[i] = plain.number({k: v for k, v in labelled.items() if k not in apart})
-        self.plain: list[int] = plain_of[mine].tolist()
-        self.plain_sets: Sequence[Mapping[str, str]] = plain.distinct
-        self.topology: Mapping[str, I32] = {key: column[mine] for key, column in values.items()}
+def split_labels(
+    label_sets: Sequence[Mapping[str, str]], topology: Topology
+) -> tuple[I64, Sequence[Mapping[str, str]], Mapping[str, I32]]:
+    """Per label set, the number of what is plain in it and the numbers of its topology values."""
+    plain = Contents[str]()
+    numbers: list[int] = []
+    values: dict[str, list[int]] = {key: [] for key in topology.keys}
+    columns = [(key, found.append) for key, found in values.items()]
+    for labels in label_sets:
+        rest = dict(labels)
+        for key, append in columns:
+            value = rest.pop(key, None)
+            append(-1 if value is None else topology.names(key).of(value))
+        numbers.append(plain.number(rest))
+    present = {key: np.array(found, np.int32) for key, found in values.items()}
+    return (
+        np.array(numbers, np.int64),
+        plain.distinct,
+        {key: column for key, column in present.items() if (column >= 0).any()},
+    )

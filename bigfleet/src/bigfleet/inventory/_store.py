@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.inventory._classes import Classes
+from bigfleet.inventory._classes import Attributes, Classes
 from bigfleet.inventory._column import Column, Sparse
-from bigfleet.inventory._gather import Batch, gather, overflowing_labels
+from bigfleet.inventory._gather import SPARSE, Batch, gather
 from bigfleet.inventory._index import IdIndex
 from bigfleet.inventory._order import Order
+from bigfleet.inventory._sharing import overflowing_labels, split_labels
 from bigfleet.inventory._texts import Texts
 from bigfleet.inventory._topology import Topology
 from bigfleet.model.columns import Flag, MachineColumns, Names, Symbols
@@ -24,7 +25,6 @@ from bigfleet.model.machine import HostRef, Leaving, Machine, MachineState, Stam
 I64 = npt.NDArray[np.int64]
 
 AnyColumn = Column[np.int8] | Column[np.uint8] | Column[np.int32] | Column[np.int64]
-SPARSE = ("ending_at", "not_ready_since", "leaving_sequence")
 
 
 class Store:
@@ -67,28 +67,23 @@ class Store:
 
     def put(self, machines: Sequence[Machine]) -> I64:
         """Insert or replace machines; the row of each."""
-        for label in list(overflowing_labels(machines, self.topology, self.classes)):
+        batch = gather(machines, self.symbols, self._host_providers)
+        for label in list(overflowing_labels(batch.label_sets, self.topology, self.classes)):
             self.topology.promote(label, self.classes, self.cls, self.state.data[: self.rows])
-        batch = gather(machines, self.symbols, self.topology, self._host_providers)
         rows = self.index.find_all(batch.ids)
         new = rows < 0
-        self._place(rows, new, batch)
-        slots = np.array([self.classes.intern(a) for a in batch.classes], np.int32)
-        cls = slots[batch.columns["cls"]]
-        self.classes.acquire(cls)
-        self.classes.release(self.cls.data[rows[~new]])
+        if new.any():
+            self._place(rows, new, batch)
+        self._classify(rows, new, batch)
         for name, values in batch.columns.items():
-            self.columns[name].write(rows, cls if name == "cls" else values)
-        self.topology.write(rows, batch.topology)
-        self.hosts.write(rows, batch.hosts)
+            self.columns[name].write(rows, values)
         for name, numbers in batch.sparse.items():
             self.sparse[name].write(rows, numbers)
-        for row in self._errors.keys() & set(rows.tolist()):
-            del self._errors[row]
-        self._errors.update((int(rows[i]), text) for i, text in batch.errors.items())
-        fresh = rows[new]
-        self.index.insert(fresh, self.alive)
-        self.order.add(fresh)
+        self.hosts.write(rows, batch.hosts)
+        self._note_errors(rows, batch.errors)
+        if new.any():
+            self.index.insert(rows[new], self.alive)
+            self.order.add(rows[new])
         return rows
 
     def remove(self, row: int) -> None:
@@ -200,6 +195,39 @@ class Store:
         self.ids.reserve(grown)
         self.hosts.reserve(grown)
         self.ids.write(rows[places], batch.ids.take(places))
+
+    def _classify(self, rows: I64, new: npt.NDArray[np.bool_], batch: Batch) -> None:
+        """Write classes and topology."""
+        plain, plain_sets, topology = split_labels(batch.label_sets, self.topology)
+        mine = batch.labels
+        # A class is a shape with plain labels: two numbers made one, to find the distinct pairs.
+        pairs, which = np.unique(batch.shape * len(plain_sets) + plain[mine], return_inverse=True)
+        slots = [
+            self.classes.intern(self._attributes(batch, shape, plain_sets[labels]))
+            for shape, labels in (divmod(pair, len(plain_sets)) for pair in pairs.tolist())
+        ]
+        cls = np.array(slots, np.int32)[which]
+        self.classes.acquire(cls)
+        self.classes.release(self.cls.data[rows[~new]])
+        self.cls.write(rows, cls)
+        self.topology.write(rows, {key: column[mine] for key, column in topology.items()})
+
+    def _attributes(self, batch: Batch, shape: int, labels: Mapping[str, str]) -> Attributes:
+        offered, base, given, price, probability = batch.shapes[shape]
+        return Attributes(
+            *offered,
+            labels=labels,
+            resources=dict(batch.amounts[base]),
+            allocatable=None if given < 0 else dict(batch.amounts[given]),
+            price=price,
+            probability=probability,
+        )
+
+    def _note_errors(self, rows: I64, errors: Mapping[int, str]) -> None:
+        if self._errors:
+            for row in rows.tolist():
+                self._errors.pop(row, None)
+        self._errors |= {int(rows[place]): text for place, text in errors.items()}
 
     def _host_of(self, row: int) -> HostRef | None:
         provider = int(self.host.data[row])

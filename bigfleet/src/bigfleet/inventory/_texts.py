@@ -13,7 +13,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.inventory._column import Column
+from bigfleet.inventory._column import Column, readonly
 from bigfleet.inventory.errors import UnfitMachineError
 
 I32 = npt.NDArray[np.int32]
@@ -49,6 +49,15 @@ class Packed:
                 f"{what} {longest[:40]!r}... is longer than {LONGEST} bytes: shorten it"
             )
         return cls(np.frombuffer(blob, np.uint8), np.cumsum(lengths) - lengths, lengths)
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Packed]) -> Packed:
+        """The texts of several batches as one."""
+        if len(pieces) == 1:
+            return pieces[0]
+        lengths = np.concatenate([piece.lengths for piece in pieces])
+        blob = np.concatenate([piece.blob for piece in pieces])
+        return cls(readonly(blob), np.cumsum(lengths) - lengths, lengths)
 
     def take(self, places: I64) -> Packed:
         """The texts at these places."""

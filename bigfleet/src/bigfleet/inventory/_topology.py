@@ -58,7 +58,10 @@ class Topology:
 
     def names(self, key: str) -> Names:
         """The values of a label seen so far."""
-        return self._names.setdefault(key, Names())
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = Names()
+        return found
 
     def reserve(self, rows: int) -> None:
         """Room for this many rows."""
