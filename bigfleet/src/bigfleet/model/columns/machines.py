@@ -53,12 +53,13 @@ class MachineColumns:
     topology: Mapping[str, I32]
     """Labels with many values: number in ``topology_names[key]``, -1 where absent."""
     topology_names: Mapping[str, Names]
+    """A number means the same in two snapshots as long as this is the same object in both."""
     ending_at: Mapping[int, int]
     not_ready_since: Mapping[int, int]
     order: I32
-    """Rows by machine id, ascending."""
+    """Rows that hold a machine, by machine id, ascending; so shorter where there are holes."""
     rank: I32
-    """Per row, its place in that order."""
+    """Per row, its place in that order; -1 for a hole."""
     ids: Sequence[str]
 
     def __len__(self) -> int:

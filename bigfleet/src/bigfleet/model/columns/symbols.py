@@ -81,6 +81,7 @@ class _Column:
         return self._data[: self._size]
 
 
+_Identity = tuple[StampKey, str, str, int, PenaltyBucket, PenaltyBucket]
 _IDENTITY_COLUMNS = (
     "key", "cluster", "priority", "interruption", "reclamation", "fingerprint", "group", "size",
 )  # fmt: skip
@@ -95,7 +96,7 @@ class Symbols:
         self.texts = Names()
         self.profiles: list[Profile] = []
         self._profile_ids: dict[str, int] = {}
-        self._identities: dict[tuple[StampKey, str, str], int] = {}
+        self._identities: dict[_Identity, int] = {}
         self._stamps: list[Stamp] = []
         self._keys: dict[StampKey, int] = {}
         self._columns = {name: _Column() for name in _IDENTITY_COLUMNS}
@@ -110,13 +111,18 @@ class Symbols:
 
     def identity_of_need(self, need: Need) -> int:
         """The identity a machine taken for this need is stamped with."""
-        key = (need.stamp_key, need.profile.fingerprint, need.size_class)
+        profile = need.profile
+        # The fingerprint covers the three numbers, but a stamp that came from elsewhere may not
+        # agree with itself, and must be given back as it came.
+        said = (profile.priority, profile.interruption, profile.reclamation)
+        key = (need.stamp_key, profile.fingerprint, need.size_class, *said)
         found = self._identities.get(key)
         return self.identity(Stamp.for_need(need, 0)) if found is None else found
 
     def identity(self, stamp: Stamp) -> int:
         """The number of what a stamp says, its sequence apart."""
-        identity = (stamp.key, stamp.fingerprint, stamp.size_class)
+        said = (stamp.priority, stamp.interruption, stamp.reclamation)
+        identity = (stamp.key, stamp.fingerprint, stamp.size_class, *said)
         found = self._identities.get(identity)
         if found is None:
             found = self._identities[identity] = len(self._stamps)
