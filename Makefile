@@ -9,7 +9,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Distributions installed into the environment, dependencies first. A new part adds itself here.
-DISTS := api bigfleet
+DISTS := api bigfleet providerkit
 
 PYTHON ?= python3
 VENV ?= .venv

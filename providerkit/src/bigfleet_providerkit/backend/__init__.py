@@ -1,0 +1,1 @@
+"""The generic backend: slots x hosts. Launch, configure, drain, delete, reconcile, heal, resume."""

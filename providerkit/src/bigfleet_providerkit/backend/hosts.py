@@ -1,0 +1,78 @@
+"""Between records and hosts: the order for a new host, and the host behind a record."""
+
+from bigfleet_providerkit.backend.books import Books
+from bigfleet_providerkit.backend.ledger import Ledger, Work
+from bigfleet_providerkit.codec.tags import TagCodec, host_name
+from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key, with_host_key
+from bigfleet_providerkit.machines.record import Record
+from bigfleet_providerkit.store.rows import NotesRow
+from bigfleet_providerkit.substrate import Binding, Host, Launch
+
+
+def host_of(record: Record, ledger: Ledger) -> Host:
+    """The host of a machine, with what is remembered about it."""
+    notes = ledger.notes.get(record.id)
+    if notes is None or notes.ref != record.host:
+        notes = NotesRow(record.host)
+    return Host(
+        ref=record.host,
+        machine_id=record.id,
+        operation_id=record.create_op,
+        instance_type=record.shape.instance_type,
+        zone=record.shape.zone,
+        capacity_type=record.capacity_type,
+        cluster=record.cluster or None,
+        address=notes.address,
+        created=notes.created,
+        pin=notes.pin,
+        node_name=notes.node_name,
+        notes=notes.notes,
+    )
+
+
+def notes_of(host: Host, now: float) -> NotesRow:
+    """What to remember about a host."""
+    return NotesRow(
+        ref=host.ref,
+        address=host.address,
+        pin=host.pin,
+        node_name=host.node_name,
+        created=host.created or now,
+        operation=host.operation_id,
+        zone=host.zone,
+        instance_type=host.instance_type,
+        notes=dict(host.notes),
+    )
+
+
+def binding_of(record: Record, cluster: str | None) -> Binding:
+    """The tag set of a machine's host."""
+    return Binding(record.id, record.create_op, record.capacity_type, cluster)
+
+
+def order_for(
+    record: Record, work: Work, books: Books, codec: TagCodec, *, pinned: bool, longest_name: int
+) -> Launch:
+    """The order for a machine's host. A host key is minted where hosts are reached by SSH."""
+    offering = books.offering_of(record.id)
+    arch = record.shape.labels.get("kubernetes.io/arch", "amd64")
+    key = mint_host_key() if pinned else HostKey()
+    binding = Binding(record.id, work.operation, record.capacity_type, None)
+    user_data = books.user_data(offering)
+    return Launch(
+        machine_id=record.id,
+        operation_id=work.operation,
+        instance_type=record.shape.instance_type,
+        zone=record.shape.zone,
+        capacity_type=record.capacity_type,
+        name=host_name(work.operation, longest_name),
+        tags=codec.tags(binding, key.pin),
+        deadline=work.deadline,
+        image=books.image(offering, arch),
+        disk_gb=offering.disk_gb if offering else 0,
+        reservation=offering.reservation if offering else "",
+        placement_group=offering.placement_group if offering else "",
+        extra=dict(offering.extra) if offering else {},
+        user_data=with_host_key(user_data, key) if pinned else user_data,
+        host_key=key.private,
+    )

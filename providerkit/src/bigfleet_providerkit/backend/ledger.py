@@ -1,0 +1,192 @@
+"""The one place where machines, marks and work change: in the store first, then in memory.
+
+An `Edit` is what one step changes. The ledger gives it a revision, makes it durable, and publishes
+it in the order of the commits, so a reader never sees what a crash could take back. Per machine one
+edit is under way at a time: whoever wants the next takes the machine's turn and waits for it.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field, replace
+
+from bigfleet_providerkit.errors import StoreUnavailable
+from bigfleet_providerkit.machines.fence import FenceBook, Mark, Pair
+from bigfleet_providerkit.machines.inventory import Inventory
+from bigfleet_providerkit.machines.operations import OperationIds
+from bigfleet_providerkit.machines.record import Record
+from bigfleet_providerkit.machines.state import Kind
+from bigfleet_providerkit.store import rows
+from bigfleet_providerkit.store.interface import Changes, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A transition in flight, as the store keeps it."""
+
+    kind: Kind
+    operation: str
+    started: float
+    deadline: float
+    grace: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """An operation whose host must go, should it appear."""
+
+    machine: str
+    since: float
+
+
+@dataclass(slots=True)
+class Edit:
+    """What one step changes, all of it or nothing."""
+
+    record: Record | None = None
+    remove: str = ""
+    mark: tuple[Pair, Mark] | None = None
+    work: Work | None = None
+    work_ended: str = ""
+    late: dict[str, Late | None] = field(default_factory=dict)
+    notes: dict[str, rows.NotesRow | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Turn:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    wanted: int = 0
+
+
+class Ledger:
+    """Machines, marks, operations and work, durable."""
+
+    def __init__(
+        self, store: Store, inventory: Inventory, fences: FenceBook, ids: OperationIds
+    ) -> None:
+        self.store = store
+        self.inventory = inventory
+        self.fences = fences
+        self.ids = ids
+        self.work: dict[str, Work] = {}
+        self.late: dict[str, Late] = {}
+        self.notes: dict[str, rows.NotesRow] = {}
+        self._revision = inventory.head
+        self._turns: dict[str, _Turn] = {}
+
+    @contextlib.asynccontextmanager
+    async def turn(self, machine: str) -> AsyncIterator[None]:
+        """Hold the machine: no other edit of it is under way inside."""
+        turn = self._turns.get(machine)
+        if turn is None:
+            turn = self._turns[machine] = _Turn()
+        turn.wanted += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.wanted -= 1
+            if not turn.wanted:
+                del self._turns[machine]
+
+    async def commit(self, edit: Edit) -> None:
+        """Make an edit durable and visible. Hold the machine's turn, and do not be cancelled."""
+        changes = self._changes(edit)
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(error: StoreUnavailable | None) -> None:
+            if error is None:
+                self._publish(edit)
+                if not committed.done():
+                    committed.set_result(None)
+            elif not committed.done():
+                committed.set_exception(error)
+
+        self.store.submit(changes, done)
+        await committed
+
+    def seed(self, records: Iterable[Record], remove: Iterable[str] = ()) -> None:
+        """Change many machines in one transaction, before anybody is served."""
+        edits = [Edit(record=record) for record in records]
+        edits += [Edit(remove=machine) for machine in remove]
+        changes: Changes = {}
+        for edit in edits:
+            changes.update(self._changes(edit))
+        if changes:
+            self.store.prepare(changes)
+        for edit in edits:
+            self._publish(edit)
+
+    def _changes(self, edit: Edit) -> Changes:
+        changes: Changes = {}
+        if edit.record is not None:
+            self._revision += 1
+            edit.record = replace(edit.record, revision=self._revision)
+            self._record_rows(edit.record, changes)
+        if edit.remove:
+            self._removal_rows(edit.remove, changes)
+        if edit.mark is not None:
+            pair, mark = edit.mark
+            changes["fences", rows.key_of(*pair)] = rows.write_mark(mark)
+            for surplus in self.fences.surplus():
+                changes["fences", rows.key_of(*surplus)] = None
+        if edit.work is not None and edit.record is not None:
+            work = edit.work
+            changes["running", rows.key_of(edit.record.id)] = rows.pack(
+                rows.RunningRow(
+                    work.kind.word, work.operation, work.started, work.deadline, work.grace
+                )
+            )
+        if edit.work_ended:
+            changes["running", rows.key_of(edit.work_ended)] = None
+        for operation, late in edit.late.items():
+            row = None if late is None else rows.pack(rows.LateRow(late.machine, late.since))
+            changes["late", rows.key_of(operation)] = row
+        for machine, notes in edit.notes.items():
+            changes["notes", rows.key_of(machine)] = None if notes is None else rows.pack(notes)
+        changes["meta", rows.META_KEY] = rows.pack(
+            rows.MetaRow(self.ids.store_id, self._revision, self.ids.counter)
+        )
+        return changes
+
+    def _record_rows(self, record: Record, changes: Changes) -> None:
+        changes["machines", rows.key_of(record.id)] = rows.write_machine(record)
+        old = self.inventory.get(record.id)
+        for kind in Kind:
+            operation = record.operation(kind)
+            if operation != (old.operation(kind) if old else ""):
+                key = ("operations", rows.key_of(kind.word, record.id))
+                changes[key] = operation.encode() if operation else None
+
+    def _removal_rows(self, machine: str, changes: Changes) -> None:
+        changes["machines", rows.key_of(machine)] = None
+        changes["notes", rows.key_of(machine)] = None
+        for kind in Kind:
+            changes["operations", rows.key_of(kind.word, machine)] = None
+
+    def _publish(self, edit: Edit) -> None:
+        if edit.record is not None:
+            if edit.record.id not in self.inventory:
+                self.fences.machine_came(edit.record.id)
+            self.inventory.publish(edit.record)
+            if edit.work is not None:
+                self.work[edit.record.id] = edit.work
+        if edit.remove:
+            self.inventory.remove(edit.remove)
+            self.fences.machine_left(edit.remove)
+            self.notes.pop(edit.remove, None)
+        if edit.mark is not None:
+            pair, mark = edit.mark
+            self.fences.settle(pair, mark, exists=pair[1] in self.inventory)
+        if edit.work_ended:
+            self.work.pop(edit.work_ended, None)
+        for operation, late in edit.late.items():
+            if late is None:
+                self.late.pop(operation, None)
+            else:
+                self.late[operation] = late
+        for machine, notes in edit.notes.items():
+            if notes is None:
+                self.notes.pop(machine, None)
+            else:
+                self.notes[machine] = notes

@@ -1,0 +1,180 @@
+"""What goes on by itself while a provider serves: reconcile, prices, notices, a look at the store.
+
+Each loop lives as long as the provider; an error in one round is logged and the next round comes. A
+notice or a vanished host calls for an early reconcile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from structlog.typing import FilteringBoundLogger
+
+from bigfleet_providerkit.backend.books import Books
+from bigfleet_providerkit.backend.ledger import Edit, Ledger
+from bigfleet_providerkit.backend.reconcile.reconciler import Reconciler
+from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.clock import Runtime
+from bigfleet_providerkit.errors import StoreUnavailable, SubstrateError
+from bigfleet_providerkit.http.metrics import Metrics
+from bigfleet_providerkit.machines.record import Record
+from bigfleet_providerkit.machines.state import WITH_HOST
+from bigfleet_providerkit.substrate import KnowsInterruptions, Notice, NoticeKind, Substrate
+
+STORE_PROBE = 1.0
+STREAM_PAUSE = 5.0
+CHUNK = 500
+
+
+class Loops:
+    """The background of one provider."""
+
+    def __init__(
+        self,
+        substrate: Substrate,
+        ledger: Ledger,
+        books: Books,
+        reconciler: Reconciler,
+        settings: Settings,
+        runtime: Runtime,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._substrate = substrate
+        self._ledger = ledger
+        self._books = books
+        self._reconciler = reconciler
+        self._settings = settings
+        self._runtime = runtime
+        self._metrics = metrics
+        self._log = log
+        self._early = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, heal: Callable[[], Awaitable[None]], *, live_prices: bool) -> None:
+        """Begin all loops that the settings ask for."""
+        loops: list[Callable[[], Awaitable[None]]] = [heal, self._watch_store]
+        if self._settings.reconcile_interval > 0:
+            loops.append(self._reconcile)
+        if live_prices and self._settings.price_refresh > 0:
+            loops.append(self._prices)
+        if isinstance(self._substrate, KnowsInterruptions):
+            loops.append(self._notices)
+        for loop in loops:
+            task = asyncio.get_running_loop().create_task(self._forever(loop))
+            self._tasks.append(task)
+
+    async def stop(self) -> None:
+        """End all loops."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=2.0)
+
+    def reconcile_soon(self) -> None:
+        """Something happened to a host: look now."""
+        self._early.set()
+
+    async def _forever(self, loop: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await loop()
+                return
+            except asyncio.CancelledError:
+                raise
+            except Exception:  # noqa: BLE001 - a bug in one round must not end the loop
+                self._metrics.panics.inc()
+                self._log.exception("a background loop met a bug")
+                await self._runtime.clock.sleep(STREAM_PAUSE)
+
+    async def _reconcile(self) -> None:
+        clock = self._runtime.clock
+        last_success = self._metrics.last_success("reconcile", clock.now())
+        while True:
+            self._early.clear()
+            if await self._reconciler.run():
+                last_success.set(clock.now())
+            timer = clock.call_later(self._settings.reconcile_interval, self._early.set)
+            await self._early.wait()
+            timer.cancel()
+
+    async def _prices(self) -> None:
+        clock = self._runtime.clock
+        last_success = self._metrics.last_success("price", clock.now())
+        while True:
+            await clock.sleep(self._settings.price_refresh)
+            if await self.refresh_prices():
+                last_success.set(clock.now())
+
+    async def refresh_prices(self) -> bool:
+        """Ask for prices and shapes and bring the records up to date."""
+        try:
+            prices = await self._substrate.prices()
+            capacities = await self._substrate.capacities()
+        except SubstrateError as error:
+            self._metrics.price_refreshes.labels("error").inc()
+            self._log.warning("price refresh failed", error=str(error))
+            return False
+        self._books.capacities.overlay(capacities)
+        used = self._books.prices.refresh(prices)
+        self._metrics.price_refreshes.labels("success" if used else "stale_kept").inc()
+        self._books.forget()
+        await self._renew_records()
+        return used
+
+    async def _renew_records(self) -> None:
+        for number, machine in enumerate(list(self._ledger.inventory.snapshot())):
+            if number % CHUNK == CHUNK - 1:
+                await asyncio.sleep(0)
+            record = self._ledger.inventory.get(machine)
+            if record is None or self._books.refreshed(record) is record.shape:
+                continue
+            await self._change(
+                machine, lambda current: replace(current, shape=self._books.refreshed(current))
+            )
+
+    async def _notices(self) -> None:
+        assert isinstance(self._substrate, KnowsInterruptions)
+        async for notice in self._substrate.interruptions():
+            await self.noticed(notice)
+
+    async def noticed(self, notice: Notice) -> None:
+        """Take one notice into its machine's record."""
+        machine = self._ledger.inventory.machine_on(notice.ref)
+        if notice.kind is not NoticeKind.RETRACTED:
+            self._metrics.interruptions.inc()
+        if machine is not None:
+            self._log.warning("interruption notice", machine=machine, kind=str(notice.kind))
+            await self._change(machine, lambda record: _with_notice(record, notice))
+        self.reconcile_soon()
+
+    async def _change(self, machine: str, change: Callable[[Record], Record]) -> None:
+        async with self._ledger.turn(machine):
+            record = self._ledger.inventory.get(machine)
+            if record is None:
+                return
+            changed = change(record)
+            if changed != record:
+                try:
+                    await self._ledger.commit(Edit(record=changed))
+                except StoreUnavailable as error:
+                    self._log.warning("a change waits for the store", error=str(error))
+
+    async def _watch_store(self) -> None:
+        """While the store cannot be written, try now and then whether it can again."""
+        while True:
+            await self._runtime.clock.sleep(STORE_PROBE)
+            if self._ledger.store.trouble:
+                try:
+                    await self._ledger.commit(Edit())
+                except StoreUnavailable:
+                    continue
+
+
+def _with_notice(record: Record, notice: Notice) -> Record:
+    if record.state not in WITH_HOST:
+        return record
+    if notice.kind is NoticeKind.RETRACTED:
+        return replace(record, observed=None, ends=0)
+    ends = record.ends if notice.ends is None else int(notice.ends * 1e9)
+    return replace(record, observed=min(1.0, max(0.0, notice.probability)), ends=ends)

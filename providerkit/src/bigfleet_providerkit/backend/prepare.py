@@ -1,0 +1,192 @@
+"""What happens before a provider serves: checks, offerings, books, kit, substrate.
+
+All that is missing is named at once, credentials first. Prices and shapes are asked for together
+for 15 s; after that the seed serves, unless an offering has no seed price at all.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from structlog.typing import FilteringBoundLogger
+
+from bigfleet_providerkit.backend.books import Books
+from bigfleet_providerkit.backend.load import Loaded
+from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.backend.shelf import StoreShelf
+from bigfleet_providerkit.calls.caller import Caller
+from bigfleet_providerkit.capacity.table import CapacityTable
+from bigfleet_providerkit.clock import Runtime
+from bigfleet_providerkit.codec.tags import TagCodec
+from bigfleet_providerkit.errors import OptionError, SubstrateError
+from bigfleet_providerkit.http.metrics import Metrics
+from bigfleet_providerkit.interruption.book import InterruptionBook
+from bigfleet_providerkit.kit import Kit
+from bigfleet_providerkit.memory.substrate import MemorySubstrate
+from bigfleet_providerkit.offerings.mix import default_offerings
+from bigfleet_providerkit.offerings.offering import Offering
+from bigfleet_providerkit.offerings.parse import Dialect, read_offerings
+from bigfleet_providerkit.options.model import KitOptions
+from bigfleet_providerkit.prices.book import PriceBook
+from bigfleet_providerkit.spec import ProviderSpec
+from bigfleet_providerkit.substrate import RenewsCredentials, Substrate
+
+O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
+ASK_FOR = 15.0
+ASK_AT_MOST = 90.0
+SEED_IS_OLD = timedelta(days=180)
+
+
+async def check_start(spec: ProviderSpec[O], options: O, *, fake: bool, store_given: bool) -> None:
+    """Refuse a start that lacks something, with everything it lacks."""
+    if fake:
+        return
+    problems = []
+    try:
+        await spec.credentials(options)
+    except OptionError as error:
+        problems.append(str(error))
+    if options.state is None and not store_given:
+        problems.append("--state is required with a real substrate; give a path on a durable disk")
+    if problems:
+        raise OptionError("; ".join(problems))
+
+
+def dialect_of(spec: ProviderSpec[O]) -> Dialect:
+    """How offerings are written for this provider."""
+    return Dialect(spec.type_names, spec.zone_names, spec.extra_fields, spec.capacity_types)
+
+
+def read_all_offerings(spec: ProviderSpec[O], options: O) -> list[Offering]:
+    """The offerings of a start: those given, or the default mix."""
+    dialect = dialect_of(spec)
+    if options.offerings is not None:
+        return read_offerings(options.offerings, dialect)
+    return default_offerings(spec.mix, options.seed_count, dialect)
+
+
+def make_kit(
+    spec: ProviderSpec[O],
+    options: O,
+    settings: Settings,
+    runtime: Runtime,
+    log: FilteringBoundLogger,
+    metrics: Metrics,
+    loaded: Loaded,
+) -> Kit:
+    """What the substrate gets."""
+    limits = spec.limits
+    codec = TagCodec(
+        settings.label,
+        separator=limits.separator,
+        longest_key=limits.tag_key,
+        longest_value=limits.tag_value,
+        alphabet=limits.tag_alphabet,
+    )
+    caller = Caller(runtime, metrics, spec.classify, spec.calls, options.api_concurrency)
+    shelf = StoreShelf(loaded.ledger.store, loaded.hosts)
+    return Kit(
+        settings.label, runtime, log, caller, codec, shelf,
+        settings.poll_interval, settings.consistency_window,
+    )  # fmt: skip
+
+
+async def open_substrate(spec: ProviderSpec[O], options: O, kit: Kit, *, fake: bool) -> Substrate:
+    """The provider's own substrate, or the one in memory."""
+    if fake and not spec.always_fake:
+        return MemorySubstrate(
+            kit, slow=options.slow_ms / 1000, fail_rate=options.fail_rate, seed=options.fake_seed
+        )
+    substrate = await spec.open(options, kit)
+    if isinstance(substrate, RenewsCredentials):
+        kit.caller.renew = substrate.renew_credentials
+    return substrate
+
+
+def make_books(
+    spec: ProviderSpec[O], options: O, settings: Settings, offerings: Sequence[Offering]
+) -> Books:
+    """Prices, shapes and forecasts, from the shipped tables."""
+    region = spec.region(options) or settings.label
+    rate = options.eur_usd if spec.currency == "EUR" else 1.0
+    interruption = InterruptionBook(spec.interruption)
+    if options.interruption_priors is not None:
+        text = _read(options.interruption_priors, "--interruption-priors")
+        interruption.extend(text, options.interruption_priors)
+    user_data = ""
+    if options.base_user_data is not None:
+        user_data = _read(options.base_user_data, "--base-user-data")
+        if len(user_data.encode()) > spec.limits.user_data:
+            raise OptionError(
+                f"--base-user-data has more than the {spec.limits.user_data} bytes that fit here"
+            )
+    return Books(
+        settings.label,
+        region,
+        offerings,
+        PriceBook(spec.prices, region, rate),
+        CapacityTable(spec.shapes),
+        interruption,
+        reserve=options.reserve,
+        image=options.image,
+        user_data=user_data,
+    )
+
+
+def _read(path: str, option: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{option} {path} cannot be read: {error}") from error
+
+
+def warn_about_age(spec: ProviderSpec[O], log: FilteringBoundLogger, now: float) -> None:
+    """Seed prices that nobody has looked at for half a year are worth a word."""
+    today = datetime.fromtimestamp(now, UTC).date()
+    if today - spec.prices.dated > SEED_IS_OLD:
+        log.warning("the seed prices are old", dated=spec.prices.dated.isoformat())
+
+
+async def live_books(
+    books: Books,
+    substrate: Substrate,
+    metrics: Metrics,
+    log: FilteringBoundLogger,
+    offerings: Sequence[Offering],
+) -> None:
+    """Ask for live prices and shapes; wait longer only when an offering has no price without."""
+    task = asyncio.get_running_loop().create_task(_ask(books, substrate))
+    await asyncio.wait({task}, timeout=ASK_FOR)
+    if not task.done() and not _priced(books, offerings):
+        log.warning("waiting for the live price list: an offering has no seed price")
+        await asyncio.wait({task}, timeout=ASK_AT_MOST - ASK_FOR)
+    if not task.done():
+        task.cancel()
+        metrics.price_refreshes.labels("error").inc()
+        return
+    outcome = "error"
+    try:
+        outcome = "success" if task.result() else "stale_kept"
+    except SubstrateError as error:
+        log.warning("price refresh failed", error=str(error))
+    metrics.price_refreshes.labels(outcome).inc()
+
+
+async def _ask(books: Books, substrate: Substrate) -> bool:
+    prices, capacities = await asyncio.gather(substrate.prices(), substrate.capacities())
+    books.capacities.overlay(capacities)
+    books.forget()
+    return books.prices.refresh(prices)
+
+
+def _priced(books: Books, offerings: Sequence[Offering]) -> bool:
+    try:
+        for offering in offerings:
+            books.prices.quote(
+                offering.instance_type, offering.zone, offering.capacity_type, offering.price
+            )
+    except OptionError:
+        return False
+    return True

@@ -1,0 +1,214 @@
+"""Transitions in the background: from the accepted mutation to its end.
+
+The work of a transition is a task with a time limit. Its end takes effect only if the machine still
+is where the operation put it, and is visible once it is committed; a store that cannot be written
+makes it wait, not vanish. A result that comes after the time was up is dropped, and the host it
+made is removed.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from structlog.typing import FilteringBoundLogger
+
+from bigfleet_providerkit.backend.ledger import Edit, Late, Ledger, Work
+from bigfleet_providerkit.backend.steps import Steps
+from bigfleet_providerkit.calls.retry import Budget, budget
+from bigfleet_providerkit.clock import Expired, Runtime, within
+from bigfleet_providerkit.errors import (
+    Gone,
+    Interrupted,
+    OutOfCapacity,
+    QuotaExceeded,
+    StoreUnavailable,
+    SubstrateError,
+    TransitionTimeout,
+    error_line,
+)
+from bigfleet_providerkit.http.metrics import Metrics
+from bigfleet_providerkit.machines.record import Record
+from bigfleet_providerkit.machines.state import Kind
+from bigfleet_providerkit.machines.transitions import fail, in_progress, succeed
+from bigfleet_providerkit.options.units import write_duration
+from bigfleet_providerkit.store.rows import NotesRow
+from bigfleet_providerkit.substrate import Host
+
+STORE_PAUSE = 1.0
+# A Create that was refused like this left nothing behind that would have to be looked for.
+NOTHING_MADE = (OutOfCapacity, QuotaExceeded)
+INTERRUPTED = "configure was running when the provider stopped and its bootstrap data is not kept"
+
+
+class Runner:
+    """Starts transitions and brings them to their end."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        steps: Steps,
+        runtime: Runtime,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+        on_failed: Callable[[Record], None],
+        on_gone: Callable[[], None],
+    ) -> None:
+        self._ledger = ledger
+        self._steps = steps
+        self._runtime = runtime
+        self._metrics = metrics
+        self._log = log
+        self._on_failed = on_failed
+        self._on_gone = on_gone
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._late: set[asyncio.Task[Host | None]] = set()
+
+    def begin(self, record: Record, work: Work, secret: bytes = b"") -> None:
+        """Start the work of a mutation that was just accepted."""
+        self._spawn(self._run(record, work, self._steps.perform(record, work, secret)))
+
+    def resume(self, record: Record, work: Work) -> None:
+        """Go on with work that was in flight when the process stopped."""
+        self._spawn(self._run(record, work, self._steps.resume(record, work), resumed=True))
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def stop(self, grace: float) -> None:
+        """Cancel everything; what was running is resumed by the next start."""
+        tasks = {*self._tasks, *self._late}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace)
+
+    async def _run(
+        self,
+        record: Record,
+        work: Work,
+        perform: Coroutine[object, object, Host | None],
+        *,
+        resumed: bool = False,
+    ) -> None:
+        clock = self._runtime.clock
+        seconds = max(0.0, work.deadline - clock.now())
+        now = clock.monotonic()
+        budget.set(Budget(now, now + seconds))
+        task = asyncio.get_running_loop().create_task(perform)
+        try:
+            host = await within(clock, task, seconds)
+        except Expired:
+            self._outlived(task, record, work)
+            await self._failed(record, work, self._expiry(work, resumed=resumed))
+        except SubstrateError as error:
+            await self._failed(record, work, error)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug must not leave the machine between states
+            self._metrics.panics.inc()
+            self._log.exception("transition met a bug", machine=record.id, kind=work.kind.word)
+            text = f"{work.kind.word} met a bug: {type(error).__name__}: {error}"
+            await self._failed(record, work, SubstrateError(text))
+        else:
+            await self._succeeded(record, work, host)
+
+    def _expiry(self, work: Work, *, resumed: bool) -> SubstrateError:
+        if resumed and work.kind is Kind.CONFIGURE:
+            return Interrupted(INTERRUPTED)
+        limit = write_duration(round(work.deadline - work.started, 3))
+        doing = self._steps.doing.get(work.operation, "")
+        text = f"{work.kind.word} did not end within {limit}"
+        return TransitionTimeout(f"{text}: {doing}" if doing else text)
+
+    async def _succeeded(self, record: Record, work: Work, host: Host | None) -> None:
+        def ended(current: Record) -> Edit:
+            shape = self._steps.refined(current) if work.kind is Kind.CREATE else None
+            after = succeed(current, work.kind, host=host.ref if host else "", shape=shape)
+            notes: dict[str, NotesRow | None] = {}
+            if work.kind is Kind.CREATE and host is not None:
+                notes[record.id] = self._steps.remembered(host)
+            elif work.kind is Kind.DELETE:
+                notes[record.id] = None
+            if work.kind is Kind.DELETE and current.extra:
+                return Edit(remove=record.id, work_ended=record.id)
+            return Edit(record=after, work_ended=record.id, notes=notes)
+
+        if await self._end(record, work, ended):
+            self._report(record, work, "success", "")
+        elif work.kind is Kind.CREATE and host is not None:
+            await self._discard(record, work, host)
+
+    async def _failed(self, record: Record, work: Work, error: SubstrateError) -> None:
+        line = error_line(error)
+        at = self._runtime.clock.now()
+
+        def ended(current: Record) -> Edit:
+            edit = Edit(record=fail(current, line, at), work_ended=record.id)
+            if work.kind is Kind.CREATE and not isinstance(error, NOTHING_MADE):
+                edit.late[work.operation] = Late(record.id, at)
+            return edit
+
+        if not await self._end(record, work, ended):
+            return
+        outcome = {"Timeout": "timeout", "Interrupted": "interrupted"}.get(error.word, "failed")
+        self._report(record, work, outcome, line)
+        failed = self._ledger.inventory.get(record.id)
+        if failed is not None:
+            self._on_failed(failed)
+        if isinstance(error, Gone):
+            self._on_gone()
+
+    async def _end(self, record: Record, work: Work, ended: Callable[[Record], Edit]) -> bool:
+        """Commit an end if it still concerns the machine; wait for a store that is full."""
+        self._steps.doing.pop(work.operation, None)
+        while True:
+            async with self._ledger.turn(record.id):
+                current = self._ledger.inventory.get(record.id)
+                if current is None or not in_progress(current, work.kind, work.operation):
+                    return False
+                try:
+                    await asyncio.shield(self._commit(ended(current)))
+                    return True
+                except StoreUnavailable as error:
+                    self._log.error("the end of a transition waits for the store", error=str(error))
+            await self._runtime.clock.sleep(STORE_PAUSE)
+
+    def _commit(self, edit: Edit) -> "asyncio.Task[None]":
+        return asyncio.get_running_loop().create_task(self._ledger.commit(edit))
+
+    def _outlived(self, task: "asyncio.Task[Host | None]", record: Record, work: Work) -> None:
+        """The time is up, the work is not: drop whatever it still brings."""
+        self._late.add(task)
+
+        def over(late: "asyncio.Task[Host | None]") -> None:
+            self._late.discard(late)
+            if late.cancelled() or late.exception() is not None:
+                return
+            self._spawn(self._discard(record, work, late.result()))
+
+        task.add_done_callback(over)
+
+    async def _discard(self, record: Record, work: Work, host: Host | None) -> None:
+        self._metrics.ended(work.kind, "discarded", 0.0)
+        self._log.warning(
+            "result came too late", machine=record.id, kind=work.kind.word, operation=work.operation
+        )
+        if host is None or work.kind is not Kind.CREATE:
+            return
+        try:
+            await self._steps.remove(host)
+        except SubstrateError as error:
+            # The late row stays: reconcile removes the host when it sees it.
+            self._log.warning(
+                "a late host could not be removed yet", host=host.ref, error=str(error)
+            )
+
+    def _report(self, record: Record, work: Work, outcome: str, error: str) -> None:
+        seconds = max(0.0, self._runtime.clock.now() - work.started)
+        self._metrics.ended(work.kind, outcome, seconds)
+        say = self._log.info if outcome == "success" else self._log.warning
+        say(
+            "transition ended", machine=record.id, kind=work.kind.word, operation=work.operation,
+            outcome=outcome, seconds=round(seconds, 3), **({"error": error} if error else {}),
+        )  # fmt: skip

@@ -1,0 +1,89 @@
+"""The numbers of one running provider, put together from its options and its declaration."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bigfleet_providerkit.machines.state import Kind
+from bigfleet_providerkit.offerings.offering import Offering
+from bigfleet_providerkit.options.model import KitOptions
+from bigfleet_providerkit.spec import ProviderSpec, Timeouts
+
+O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
+HEAL_AFTER = 600.0
+HEAL_REFUSED_AFTER = 30.0
+DRAIN_SLACK = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the backend and the service go by."""
+
+    label: str
+    timeouts: Timeouts
+    heal_after: float
+    reconcile_interval: float
+    price_refresh: float
+    poll_interval: float
+    consistency_window: float
+    orphan_grace: float
+    orphans_removed: bool
+    delete_offered: bool
+    max_metadata: int
+    max_blob: int
+    hook: str
+
+    def limit(self, kind: Kind, grace: int = 0) -> float:
+        """The longest a transition may take; a drain is also bound by its grace."""
+        match kind:
+            case Kind.CREATE:
+                return self.timeouts.create
+            case Kind.CONFIGURE:
+                return self.timeouts.configure
+            case Kind.DRAIN:
+                return min(self.timeouts.drain, grace + DRAIN_SLACK)
+            case Kind.DELETE:
+                return self.timeouts.delete
+
+
+def settings_from(
+    spec: ProviderSpec[O], options: O, offerings: Sequence[Offering], *, fake: bool
+) -> Settings:
+    """The settings of a provider that is about to start."""
+    delete = spec.delete_offered(offerings)
+    heal = options.failed_cleanup_after
+    if heal is None:
+        heal = HEAL_AFTER if delete else 0.0
+    refresh = options.price_refresh
+    poll = options.poll_interval
+    return Settings(
+        label=options.provider or spec.default_label(options),
+        timeouts=_timeouts(spec.timeouts, options),
+        heal_after=heal,
+        reconcile_interval=options.reconcile_interval,
+        price_refresh=spec.price_refresh if refresh is None else refresh,
+        poll_interval=spec.poll_interval if poll is None else poll,
+        consistency_window=0.0 if fake else spec.consistency_window,
+        orphan_grace=options.orphan_grace,
+        orphans_removed=options.orphans == "terminate",
+        delete_offered=delete,
+        max_metadata=options.max_metadata_bytes,
+        max_blob=spec.limits.blob,
+        hook=options.bootstrap_hook,
+    )
+
+
+def _timeouts(declared: Timeouts, options: KitOptions) -> Timeouts:
+    every = options.transition_timeout
+
+    def chosen(own: float | None, default: float) -> float:
+        if own is not None:
+            return own
+        return default if every is None else every
+
+    return Timeouts(
+        chosen(options.create_timeout, declared.create),
+        chosen(options.configure_timeout, declared.configure),
+        chosen(options.drain_timeout, declared.drain),
+        chosen(options.delete_timeout, declared.delete),
+    )

@@ -1,0 +1,167 @@
+"""What each transition does on the substrate.
+
+    create      launch
+    configure   hook on the host, node Ready, binding tag
+    drain       hook on the host, binding tag cleared
+    delete      terminate
+
+Each may be run again from the start: the substrate's methods are idempotent, and so is the hook. A
+binding tag that cannot be written does not fail a transition: reconcile puts it right.
+"""
+
+from bigfleet_providerkit.backend.books import Books
+from bigfleet_providerkit.backend.hosts import binding_of, host_of, notes_of, order_for
+from bigfleet_providerkit.backend.ledger import Ledger, Work
+from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.calls.retry import budget, retrying
+from bigfleet_providerkit.clock import Runtime
+from bigfleet_providerkit.codec.tags import TagCodec
+from bigfleet_providerkit.errors import Gone, Retryable, SubstrateError
+from bigfleet_providerkit.hostexec.contract import HookCall, check_result, command_for
+from bigfleet_providerkit.machines.record import Record, Shape
+from bigfleet_providerkit.machines.state import Kind
+from bigfleet_providerkit.readiness.judge import Judge
+from bigfleet_providerkit.store.rows import NotesRow
+from bigfleet_providerkit.substrate import CommandKind, Host, Substrate
+
+
+class Steps:
+    """The work of the four transitions."""
+
+    def __init__(
+        self,
+        substrate: Substrate,
+        ledger: Ledger,
+        books: Books,
+        judge: Judge,
+        settings: Settings,
+        runtime: Runtime,
+        codec: TagCodec,
+        *,
+        pinned: bool,
+        longest_name: int,
+    ) -> None:
+        self._substrate = substrate
+        self._ledger = ledger
+        self._books = books
+        self._judge = judge
+        self._settings = settings
+        self._runtime = runtime
+        self._codec = codec
+        self._pinned = pinned
+        self._longest_name = longest_name
+        self.doing: dict[str, str] = {}
+
+    async def perform(self, record: Record, work: Work, secret: bytes) -> Host | None:
+        """The whole work of a transition; the host for a Create."""
+        match work.kind:
+            case Kind.CREATE:
+                return await self._create(record, work)
+            case Kind.CONFIGURE:
+                await self._configure(record, work, secret)
+            case Kind.DRAIN:
+                await self._drain(record, work)
+            case Kind.DELETE:
+                self.doing[work.operation] = "waiting for the host to be gone"
+                await self.remove(host_of(record, self._ledger))
+        return None
+
+    async def resume(self, record: Record, work: Work) -> Host | None:
+        """The work of a transition that a stop cut off. Only Configure cannot start again."""
+        if work.kind is not Kind.CONFIGURE:
+            return await self.perform(record, work, b"")
+        host = host_of(record, self._ledger)
+
+        async def done_on_host() -> bool:
+            call = self._call(record, work, CommandKind.PROBE, limit=30.0)
+            result = await self._substrate.run_on_host(host, command_for(call))
+            return result.exit_code == 0
+
+        await self._judge.resumed(host, record.id, record.cluster, done_on_host)
+        await self.tag(record, record.cluster)
+        return None
+
+    async def remove(self, host: Host) -> None:
+        """Terminate a host; absent is success."""
+
+        async def attempt() -> None:
+            try:
+                await self._substrate.terminate(host)
+            except Gone:
+                return
+
+        await retrying(self._runtime, attempt)
+
+    async def tag(self, record: Record, cluster: str | None) -> None:
+        """Write the tag set of a machine's host, as far as that is possible now."""
+        host = host_of(record, self._ledger)
+        try:
+            await self._substrate.set_binding(host, binding_of(record, cluster))
+        except SubstrateError:
+            # Reconcile compares tags with records and writes them again.
+            return
+
+    def refined(self, record: Record) -> Shape:
+        """The shape of a machine as it is known when its host runs."""
+        return self._books.refreshed(record)
+
+    def remembered(self, host: Host) -> NotesRow:
+        """What the store keeps about a host."""
+        return notes_of(host, self._runtime.clock.now())
+
+    async def _create(self, record: Record, work: Work) -> Host:
+        self.doing[work.operation] = "waiting for the host to run"
+        order = order_for(
+            record, work, self._books, self._codec,
+            pinned=self._pinned, longest_name=self._longest_name,
+        )  # fmt: skip
+        return await retrying(self._runtime, lambda: self._substrate.launch(order))
+
+    async def _configure(self, record: Record, work: Work, secret: bytes) -> None:
+        self.doing[work.operation] = "waiting for the hook to join the cluster"
+        await self._hook(record, work, CommandKind.CONFIGURE, secret)
+        self.doing[work.operation] = "waiting for the node to be Ready"
+        limit = budget.get()
+        until = limit.ends if limit else self._runtime.clock.monotonic()
+        host = host_of(record, self._ledger)
+        await self._judge.wait(host, record.id, record.cluster, until)
+        await self.tag(record, record.cluster)
+
+    async def _drain(self, record: Record, work: Work) -> None:
+        self.doing[work.operation] = "waiting for the hook to leave the cluster"
+        await self._hook(record, work, CommandKind.DRAIN, b"")
+        await self.tag(record, None)
+
+    async def _hook(self, record: Record, work: Work, kind: CommandKind, secret: bytes) -> None:
+        host = host_of(record, self._ledger)
+
+        async def attempt() -> None:
+            limit = max(1.0, work.deadline - self._runtime.clock.now())
+            command = command_for(self._call(record, work, kind, limit=limit, secret=secret))
+            try:
+                result = await self._substrate.run_on_host(host, command)
+            except Gone as error:
+                age = self._runtime.clock.now() - host.created
+                if age < self._settings.consistency_window:
+                    raise Retryable(f"the host is not visible yet: {error}") from error
+                raise
+            check_result(kind, result)
+
+        await retrying(self._runtime, attempt)
+
+    def _call(
+        self, record: Record, work: Work, kind: CommandKind, *, limit: float, secret: bytes = b""
+    ) -> HookCall:
+        offering = self._books.offering_of(record.id)
+        return HookCall(
+            kind=kind,
+            hook=self._settings.hook,
+            label=record.label,
+            machine_id=record.id,
+            operation_id=work.operation,
+            limit=limit,
+            cluster=record.cluster,
+            grace=work.grace,
+            taints=offering.taints if offering else (),
+            secret=secret,
+        )

@@ -1,0 +1,118 @@
+"""The one way to a substrate's API: limit, count, measure, classify, retry.
+
+Blocking SDK calls run in a bounded pool of threads. A thread that cannot be stopped is abandoned
+with its result: the SDK's own connect and read limits bring it back.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from bigfleet_providerkit.calls.limiter import Limiter
+from bigfleet_providerkit.calls.retry import retrying
+from bigfleet_providerkit.clock import Runtime
+from bigfleet_providerkit.errors import Gone, Retryable, SubstrateError, Unauthorized
+
+T = TypeVar("T")
+Classify = Callable[[BaseException], SubstrateError | None]
+
+
+class CallObserver(Protocol):
+    """Who counts calls."""
+
+    def called(self, op: str, outcome: str, seconds: float) -> None:
+        """One attempt ended."""
+        ...
+
+    def throttled(self, op: str) -> None:
+        """The substrate asked to slow down."""
+        ...
+
+    def retried(self, op: str) -> None:
+        """An attempt is made again."""
+        ...
+
+
+class Caller:
+    """Makes calls for one substrate."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        observer: CallObserver,
+        classify: Classify,
+        ops: Iterable[str] = (),
+        threads: int = 32,
+    ) -> None:
+        self._runtime = runtime
+        self._observer = observer
+        self._classify = classify
+        self._limiters = {op: Limiter(runtime.clock) for op in ops}
+        self._pool: ThreadPoolExecutor | None = None
+        self._threads = threads
+        self.renew: Callable[[], Awaitable[None]] | None = None
+
+    async def blocking(self, op: str, work: Callable[[], T]) -> T:
+        """A call that blocks its thread."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="api")
+        pool = self._pool
+
+        async def once() -> T:
+            context = contextvars.copy_context()
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(pool, lambda: context.run(work))
+
+        return await self.awaiting(op, once)
+
+    async def awaiting(self, op: str, work: Callable[[], Awaitable[T]]) -> T:
+        """A call that awaits."""
+        renewed = False
+
+        async def attempt() -> T:
+            nonlocal renewed
+            try:
+                return await self._once(op, work)
+            except Unauthorized:
+                if renewed or self.renew is None:
+                    raise
+                renewed = True
+                await self.renew()
+                return await self._once(op, work)
+
+        return await retrying(self._runtime, attempt, lambda: self._observer.retried(op))
+
+    def close(self) -> None:
+        """Let go of the threads; those still at work are not waited for."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _once(self, op: str, work: Callable[[], Awaitable[T]]) -> T:
+        limiter = self._limiters.get(op)
+        if limiter is None:
+            limiter = self._limiters[op] = Limiter(self._runtime.clock)
+        await limiter.wait()
+        began = self._runtime.clock.monotonic()
+        try:
+            result = await work()
+        except asyncio.CancelledError:
+            raise
+        except Exception as problem:
+            error = self._class_of(op, problem)
+            if isinstance(error, Retryable) and error.throttled:
+                limiter.throttled()
+                self._observer.throttled(op)
+            seconds = self._runtime.clock.monotonic() - began
+            outcome = "success" if isinstance(error, Gone) else error.outcome
+            self._observer.called(op, outcome, seconds)
+            raise error from problem
+        self._observer.called(op, "success", self._runtime.clock.monotonic() - began)
+        return result
+
+    def _class_of(self, op: str, problem: Exception) -> SubstrateError:
+        if isinstance(problem, SubstrateError):
+            return problem
+        known = self._classify(problem)
+        return known or Retryable(f"{op}: {type(problem).__name__}: {problem}")

@@ -1,0 +1,1 @@
+"""Shapes of instance types, and quantities as Kubernetes writes them."""

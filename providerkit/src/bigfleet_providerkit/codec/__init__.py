@@ -1,0 +1,1 @@
+"""Names and tags within the limits of a cloud."""

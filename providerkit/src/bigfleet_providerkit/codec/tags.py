@@ -1,0 +1,131 @@
+"""The tags that mark a host as ours, and how values fit into a cloud's limits.
+
+A value is written as it is where length and characters allow, else as lower-case base32 without
+padding behind a `b-`, else, too long even for that, as `h` and the first 40 characters of the
+base32 of its SHA-256: such an id is found again by hashing the slots that are known. Whether
+everything fits is checked at start, for the longest id, not at the first Create.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from bigfleet_providerkit.errors import OptionError
+from bigfleet_providerkit.machines.state import CapacityType
+from bigfleet_providerkit.substrate import Binding
+
+MANAGED, PROVIDER, MACHINE = "managed", "provider", "machine-id"
+OPERATION, CAPACITY, CLUSTER, HOST_KEY = "operation", "capacity", "cluster", "host-key-fp"
+HASHED = 40
+_BASE32 = "b-"
+_HASH = re.compile(r"h[a-z2-7]{40}")
+
+
+def base32(data: bytes) -> str:
+    """Lower case, without padding."""
+    return base64.b32encode(data).decode().rstrip("=").lower()
+
+
+def hashed(value: str) -> str:
+    """The short form of a value that does not fit."""
+    return "h" + base32(hashlib.sha256(value.encode()).digest())[:HASHED]
+
+
+@dataclass
+class TagCodec:
+    """Writes and reads tags for one cloud's limits."""
+
+    label: str
+    prefix: str = "bigfleet"
+    separator: str = ":"
+    longest_key: int = 128
+    longest_value: int = 256
+    alphabet: str = ""
+    _known: dict[str, str] = field(default_factory=dict)
+
+    def key(self, name: str) -> str:
+        """`bigfleet:machine-id` with the cloud's separator."""
+        return f"{self.prefix}{self.separator}{name}"
+
+    def encode(self, value: str) -> str:
+        """A value as this cloud can hold it."""
+        allowed = not self.alphabet or re.fullmatch(self.alphabet, value) is not None
+        mistakable = value.startswith(_BASE32) or _HASH.fullmatch(value) is not None
+        short = len(value) <= self.longest_value
+        if allowed and short and value.isprintable() and not mistakable:
+            return value
+        packed = _BASE32 + base32(value.encode())
+        return packed if len(packed) <= self.longest_value else hashed(value)
+
+    def decode(self, text: str) -> str | None:
+        """The value behind a tag; None when it was hashed and nobody here knows it."""
+        if text in self._known:
+            return self._known[text]
+        if text.startswith(_BASE32):
+            body = text[len(_BASE32) :].upper()
+            try:
+                return base64.b32decode(body + "=" * (-len(body) % 8)).decode()
+            except ValueError:
+                return text
+        if _HASH.fullmatch(text):
+            return None
+        return text
+
+    def know(self, values: Iterable[str]) -> None:
+        """Remember values whose tags are hashes, so that they are read back."""
+        for value in values:
+            text = self.encode(value)
+            if text == hashed(value):
+                self._known[text] = value
+
+    def tags(self, binding: Binding, pin: str = "") -> dict[str, str]:
+        """The complete tag set of a host."""
+        tags = {
+            self.key(MANAGED): "true",
+            self.key(PROVIDER): self.encode(self.label),
+            self.key(MACHINE): self.encode(binding.machine_id),
+            self.key(OPERATION): self.encode(binding.operation_id),
+            self.key(CAPACITY): self.encode(binding.capacity_type.key),
+        }
+        if binding.cluster is not None:
+            tags[self.key(CLUSTER)] = self.encode(binding.cluster)
+        if pin:
+            tags[self.key(HOST_KEY)] = self.encode(pin)
+        return tags
+
+    def ours(self, tags: Mapping[str, str]) -> bool:
+        """Whether an object carries this provider's label."""
+        return tags.get(self.key(MANAGED)) == "true" and tags.get(
+            self.key(PROVIDER)
+        ) == self.encode(self.label)
+
+    def read(self, tags: Mapping[str, str], name: str) -> str | None:
+        """One value of a tag set; None when absent or unreadable."""
+        text = tags.get(self.key(name))
+        return None if text is None else self.decode(text)
+
+    def capacity_type(self, tags: Mapping[str, str]) -> CapacityType | None:
+        """How the host is paid for, as its tags say."""
+        word = (self.read(tags, CAPACITY) or "").upper()
+        return CapacityType[word] if word in CapacityType.__members__ else None
+
+    def check(self, longest_id: str) -> None:
+        """Refuse limits into which not even a hash fits."""
+        longest_key = max(len(self.key(name)) for name in (HOST_KEY, MACHINE, OPERATION))
+        if longest_key > self.longest_key:
+            raise OptionError(
+                f"tag keys of {longest_key} characters do not fit the limit of {self.longest_key}"
+            )
+        for value in (longest_id, self.label):
+            if len(self.encode(value)) > self.longest_value:
+                raise OptionError(
+                    f"{value!r} does not fit a tag of {self.longest_value} characters; "
+                    "use a shorter --provider or instance type"
+                )
+
+
+def host_name(operation_id: str, longest: int = 63) -> str:
+    """The name of the host that an operation makes: `bf-<operation id>`."""
+    return f"bf-{operation_id}"[:longest]

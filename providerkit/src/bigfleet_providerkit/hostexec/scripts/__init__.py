@@ -1,0 +1,1 @@
+"""Shell scripts that run on hosts, as files: wrapper, default hook, agent."""

@@ -1,0 +1,1 @@
+"""Metrics and probes over HTTP, on threads of their own."""

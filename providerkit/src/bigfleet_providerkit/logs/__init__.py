@@ -1,0 +1,1 @@
+"""Log lines: `<time> <LEVEL> <message> key=value ...` on stderr, or the same as JSON."""

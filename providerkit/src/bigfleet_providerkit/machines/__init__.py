@@ -1,0 +1,1 @@
+"""Slots, states, transitions, operations and fences: values and functions without I/O or clock."""

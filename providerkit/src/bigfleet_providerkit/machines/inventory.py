@@ -1,0 +1,126 @@
+"""All machines, in the order of their last change, with their bytes ready to send.
+
+Every change of a record gets the next revision. The inventory holds only what is durable: the
+ledger publishes a record here once it is committed. A dict keeps insertion order, so "what changed
+after revision r" is a walk from its end, and a full List is one join of bytes.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from bigfleet_providerkit.machines.record import Record, encode, framed, varint
+from bigfleet_providerkit.machines.state import CapacityType, State
+
+_CURSOR = re.compile(rb"v1\.([a-z2-7]{10})\.(0|[1-9][0-9]{0,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record and its bytes inside a MachineList."""
+
+    record: Record
+    framed: bytes
+
+
+class Inventory:
+    """The machines that can be seen."""
+
+    def __init__(self, store_id: str, head: int = 0) -> None:
+        self.store_id = store_id
+        self.head = head
+        self.counts: Counter[tuple[State, CapacityType]] = Counter()
+        self._entries: dict[str, Entry] = {}
+        self._by_host: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, machine: object) -> bool:
+        return machine in self._entries
+
+    def __iter__(self) -> Iterator[Record]:
+        return (entry.record for entry in self._entries.values())
+
+    def get(self, machine: str) -> Record | None:
+        """The record of a machine, if there is one."""
+        entry = self._entries.get(machine)
+        return entry.record if entry else None
+
+    def encoded(self, machine: str) -> bytes | None:
+        """The bytes of one Machine message."""
+        entry = self._entries.get(machine)
+        if entry is None:
+            return None
+        start = 1
+        while entry.framed[start] & 0x80:
+            start += 1
+        return entry.framed[start + 1 :]
+
+    def snapshot(self) -> dict[str, Record]:
+        """All records, for a reader on another thread."""
+        return {machine: entry.record for machine, entry in self._entries.items()}
+
+    def publish(self, record: Record) -> None:
+        """Show a committed record; it becomes the last one changed."""
+        old = self._entries.pop(record.id, None)
+        if old is not None:
+            self._forget(old.record)
+        if record.host:
+            self._by_host[record.host] = record.id
+        self.counts[record.state, record.capacity_type] += 1
+        self._entries[record.id] = Entry(record, framed(encode(record)))
+        self.head = max(self.head, record.revision)
+
+    def remove(self, machine: str) -> None:
+        """A retired slot leaves; readers notice with their next full List."""
+        old = self._entries.pop(machine, None)
+        if old is not None:
+            self._forget(old.record)
+
+    def machine_on(self, host: str) -> str | None:
+        """The machine whose host this is."""
+        return self._by_host.get(host)
+
+    def _forget(self, old: Record) -> None:
+        self.counts[old.state, old.capacity_type] -= 1
+        if old.host:
+            self._by_host.pop(old.host, None)
+
+    def cursor(self, revision: int) -> bytes:
+        """A revision as readers carry it."""
+        return f"v1.{self.store_id}.{revision}".encode()
+
+    def revision_of(self, cursor: bytes) -> int:
+        """The revision behind a cursor; -1, which is before everything, when it is of no use."""
+        match = _CURSOR.fullmatch(cursor)
+        if match is None or match.group(1).decode() != self.store_id:
+            return -1
+        revision = int(match.group(2))
+        return revision if revision <= self.head else -1
+
+    def listing(self, states: Collection[int], most: int, cursor: bytes) -> bytes:
+        """The bytes of a MachineList: filter first, then the cap, oldest change first."""
+        since = self.revision_of(cursor) if cursor else -1
+        entries = self._changed_after(since)
+        if states:
+            entries = [entry for entry in entries if entry.record.state in states]
+        revision = self.head
+        if most and len(entries) > most:
+            entries = entries[:most]
+            revision = entries[-1].record.revision
+        text = self.cursor(revision)
+        body = b"".join([entry.framed for entry in entries])
+        return b"".join((body, b"\x12", varint(len(text)), text))
+
+    def _changed_after(self, since: int) -> list[Entry]:
+        if since < 0:
+            return list(self._entries.values())
+        changed = []
+        for entry in reversed(self._entries.values()):
+            if entry.record.revision <= since:
+                break
+            changed.append(entry)
+        changed.reverse()
+        return changed

@@ -1,0 +1,111 @@
+"""`main(spec)`: the executable of a provider.
+
+Options, commands, signals and exit codes: 0 for a graceful end, 2 for bad input, 1 for a failure,
+each with one line that names it. Everything in between is `running`.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn, TypeVar
+
+from bigfleet_providerkit.errors import OptionError, StartError
+from bigfleet_providerkit.logs.setup import make_logger
+from bigfleet_providerkit.options.help import help_text
+from bigfleet_providerkit.options.model import KitOptions
+from bigfleet_providerkit.options.parse import parse_options
+from bigfleet_providerkit.spec import ProviderSpec
+from bigfleet_providerkit.version import __version__
+
+O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
+COMMANDS = ("check", "inspect", "sweep", "release")
+STOP_WITHIN = 9.0
+
+
+def main(
+    spec: ProviderSpec[O],
+    argv: Sequence[str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> NoReturn:
+    """Run a provider and end the process."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        sys.exit(run(spec, words, os.environ if environ is None else environ))
+    except StartError as error:
+        print(f"{spec.name}: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def run(spec: ProviderSpec[O], argv: list[str], environ: Mapping[str, str]) -> int:
+    """Do what the command line says; the exit code."""
+    plain = {word.lstrip("-") for word in argv if word.startswith("-")}
+    program = f"bigfleet-provider-{spec.name}"
+    if "version" in plain:
+        print(f"{program} {spec.version} (providerkit {__version__})")
+        return 0
+    if plain & {"help", "h"}:
+        print(help_text(program, f"The BigFleet capacity provider {spec.name}.", spec.options))
+        return 0
+    confirmed = "yes" in plain
+    given = [word for word in argv if word.lstrip("-") != "yes"] if confirmed else argv
+    options, words = parse_options(spec.options, given, environ)
+    if words and words[0] not in COMMANDS:
+        raise OptionError(f"unknown command {words[0]!r}; choose from {', '.join(COMMANDS)}")
+    if not words:
+        return asyncio.run(serve(spec, options))
+    if words[0] == "check":
+        return asyncio.run(check(spec, options))
+    from bigfleet_providerkit.admin.client import ask
+
+    print(ask(options.state, [*words, "yes"] if confirmed else words))
+    return 0
+
+
+async def serve(spec: ProviderSpec[O], options: O) -> int:
+    """Serve until a signal comes."""
+    from bigfleet_providerkit.running import start
+
+    log = make_logger(options.log_level, options.log_format)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stopped(name: str) -> None:
+        log.info("signal received, shutting down", signal=name)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped, number.name)
+    running = await start(spec, options, log=log)
+    reloads: set[asyncio.Task[None]] = set()
+
+    async def reload() -> None:
+        try:
+            await running.reload_offerings()
+        except StartError as error:
+            log.error("offerings not taken; the old ones stay", error=str(error))
+
+    def hangup() -> None:
+        task = loop.create_task(reload())
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, hangup)
+    await stop.wait()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(running.stop(), STOP_WITHIN)
+    log.info("provider stopped")
+    return 0
+
+
+async def check(spec: ProviderSpec[O], options: O) -> int:
+    """Try everything a start would need, short of serving."""
+    from bigfleet_providerkit.running import try_out
+
+    found = await try_out(spec, options, make_logger("warning", options.log_format))
+    print(f"{spec.name}: options, credentials and offerings are fine: {found}")
+    return 0

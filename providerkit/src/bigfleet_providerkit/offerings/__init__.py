@@ -1,0 +1,1 @@
+"""What a provider offers: offerings, the slots they give, and the default mix."""

@@ -1,0 +1,1 @@
+"""Prices: offering overrides, live lists, dated seed tables, and currencies."""

@@ -1,0 +1,1 @@
+"""Whether the node of a machine is Ready in its cluster, as far as the provider can see itself."""

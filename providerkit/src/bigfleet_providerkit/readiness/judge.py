@@ -1,0 +1,72 @@
+"""Everyone who can say whether a node is Ready, asked together.
+
+The hook's exit 0 is a promise; a substrate that sees nodes and a kubeconfig for the cluster are
+looks of our own. Until all that apply say yes the machine stays CONFIGURING. After a restart the
+hook's promise is found on the host itself, as the id of its operation.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from bigfleet_providerkit.clock import Clock
+from bigfleet_providerkit.errors import NotReady, SubstrateError
+from bigfleet_providerkit.substrate import Host, KnowsReadiness, Substrate
+
+
+class NodeWatch(Protocol):
+    """A look at the nodes of clusters for which there is a kubeconfig."""
+
+    def covers(self, cluster: str) -> bool:
+        """Whether there is a kubeconfig for this cluster."""
+        ...
+
+    async def ready(self, host: Host, machine: str, cluster: str) -> bool:
+        """Whether the machine's Node is Ready there."""
+        ...
+
+
+class Judge:
+    """Asks all that apply."""
+
+    def __init__(
+        self, substrate: Substrate, watch: NodeWatch | None, clock: Clock, poll: float
+    ) -> None:
+        self._substrate = substrate
+        self._watch = watch
+        self._clock = clock
+        self._poll = poll
+
+    async def seen(self, host: Host, machine: str, cluster: str) -> bool | None:
+        """What can be seen: Ready, not Ready, or None when nobody here can see nodes."""
+        verdicts = []
+        if isinstance(self._substrate, KnowsReadiness):
+            verdicts.append(await self._substrate.node_ready(host, cluster))
+        if self._watch is not None and self._watch.covers(cluster):
+            verdicts.append(await self._watch.ready(host, machine, cluster))
+        return all(verdicts) if verdicts else None
+
+    async def wait(self, host: Host, machine: str, cluster: str, until: float) -> None:
+        """Return when the hook's promise is confirmed, or nobody can confirm it."""
+        last = "the node is not Ready"
+        while True:
+            try:
+                if await self.seen(host, machine, cluster) is not False:
+                    return
+            except SubstrateError as error:
+                last = str(error)
+            if self._clock.monotonic() + self._poll > until:
+                raise NotReady(f"{last} in cluster {cluster} after the hook had ended")
+            await self._clock.sleep(self._poll)
+
+    async def resumed(
+        self, host: Host, machine: str, cluster: str, done_on_host: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Return when a Configure that was cut off turns out to have worked; else go on asking."""
+        while True:
+            try:
+                if await self.seen(host, machine, cluster) or await done_on_host():
+                    return
+            except SubstrateError:
+                # Not knowing is no answer; the deadline of the operation ends this.
+                pass
+            await self._clock.sleep(self._poll)

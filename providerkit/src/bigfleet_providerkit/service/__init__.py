@@ -1,0 +1,1 @@
+"""The six RPCs: identity, order of checks, List and cursors, the gRPC server around them."""

@@ -1,0 +1,204 @@
+"""The six RPCs over values: the order of checks, and nothing about transport.
+
+    identity, arguments, Delete offered?, fence, known?, repeat?, position, size, accept, commit
+
+Up to the commit nothing is awaited except the machine's turn, so a mutation is one step of the
+event loop. A mutation that was begun is finished even when its caller has gone. Answers are bytes,
+because machines keep theirs encoded; the methods named after RPCs give protobuf values to callers
+in the same process.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_providerkit.backend.ledger import Edit, Ledger, Work
+from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.clock import Clock
+from bigfleet_providerkit.errors import Code, Refusal, StoreUnavailable
+from bigfleet_providerkit.http.metrics import Metrics
+from bigfleet_providerkit.machines.fence import newer
+from bigfleet_providerkit.machines.record import Record, encode, varint
+from bigfleet_providerkit.machines.state import Kind
+from bigfleet_providerkit.machines.transitions import Binding, Refused, Repeat, accept, decide
+from bigfleet_providerkit.service.identity import PLAINTEXT, Peer, may_mutate, may_read
+from bigfleet_providerkit.service.requests import (
+    Mutation,
+    MutationRequest,
+    check_filter,
+    read_mutation,
+)
+
+Begin = Callable[[Record, Work, bytes], None]
+
+
+def ack(operation: str, machine: bytes) -> bytes:
+    """The bytes of a TransitionAck."""
+    text = operation.encode()
+    return b"".join((b"\x0a", varint(len(text)), text, b"\x12", varint(len(machine)), machine))
+
+
+class ProviderService:
+    """CapacityProvider, without its transport."""
+
+    def __init__(
+        self, ledger: Ledger, settings: Settings, clock: Clock, metrics: Metrics, begin: Begin
+    ) -> None:
+        self._ledger = ledger
+        self._settings = settings
+        self._clock = clock
+        self._metrics = metrics
+        self._begin = begin
+        self._tasks: set[asyncio.Task[bytes]] = set()
+        self.closing = False
+
+    # For callers inside the process.
+
+    async def create(self, request: pb.CreateRequest) -> pb.TransitionAck:
+        """Create, as over gRPC; raises Refusal."""
+        return pb.TransitionAck.FromString(await self.mutate(request))
+
+    async def configure(self, request: pb.ConfigureRequest) -> pb.TransitionAck:
+        """Configure, as over gRPC; raises Refusal."""
+        return pb.TransitionAck.FromString(await self.mutate(request))
+
+    async def drain(self, request: pb.DrainRequest) -> pb.TransitionAck:
+        """Drain, as over gRPC; raises Refusal."""
+        return pb.TransitionAck.FromString(await self.mutate(request))
+
+    async def delete(self, request: pb.DeleteRequest) -> pb.TransitionAck:
+        """Delete, as over gRPC; raises Refusal."""
+        return pb.TransitionAck.FromString(await self.mutate(request))
+
+    async def get(self, request: pb.MachineRef) -> pb.Machine:
+        """Get, as over gRPC; raises Refusal."""
+        return pb.Machine.FromString(self.read_one(request))
+
+    async def list(self, request: pb.ListFilter) -> pb.MachineList:
+        """List, as over gRPC; raises Refusal."""
+        return pb.MachineList.FromString(self.read_many(request))
+
+    # The same as bytes, with the caller's identity.
+
+    def read_one(self, request: pb.MachineRef, peer: Peer = PLAINTEXT) -> bytes:
+        """The bytes of one Machine."""
+        may_read(peer)
+        if not request.id:
+            raise Refusal(Code.INVALID_ARGUMENT, "id is empty")
+        machine = self._ledger.inventory.encoded(request.id)
+        if machine is None:
+            raise unknown(request.id)
+        return machine
+
+    def read_many(self, request: pb.ListFilter, peer: Peer = PLAINTEXT) -> bytes:
+        """The bytes of a MachineList."""
+        may_read(peer)
+        states = check_filter(request)
+        return self._ledger.inventory.listing(states, request.max_results, request.since_revision)
+
+    async def mutate(self, request: MutationRequest, peer: Peer = PLAINTEXT) -> bytes:
+        """The bytes of a TransitionAck."""
+        may_mutate(peer, request.shard_id)
+        mutation = read_mutation(request, self._settings.max_metadata)
+        if mutation.kind is Kind.DELETE and not self._settings.delete_offered:
+            raise Refusal(Code.UNIMPLEMENTED, "this provider's machines cannot be given back")
+        if self.closing:
+            raise Refusal(Code.UNAVAILABLE, "the provider is shutting down")
+        return await self._finish(self._apply(mutation))
+
+    async def _finish(self, work: Coroutine[object, object, bytes]) -> bytes:
+        """Run to the end whatever happens to the caller."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: "asyncio.Task[bytes]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Seen, also when the caller has gone and nobody else will look.
+            task.exception()
+
+    async def settled(self) -> None:
+        """Wait for the mutations that are being committed."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def _apply(self, mutation: Mutation) -> bytes:
+        async with self._ledger.turn(mutation.machine):
+            edit = Edit()
+            self._pass_fence(mutation, edit)
+            record = self._ledger.inventory.get(mutation.machine)
+            try:
+                accepted = self._decide(mutation, record, edit)
+            except Refusal as refusal:
+                await self._commit(edit)
+                raise refusal from None
+            if isinstance(accepted, str):
+                await self._commit(edit)
+                self._metrics.replays.labels(mutation.kind.method).inc()
+                return ack(accepted, self._ledger.inventory.encoded(mutation.machine) or b"")
+            await self._commit(edit)
+            snapshot = ack(accepted.operation, self._snapshot(edit))
+            if edit.record is not None:
+                self._begin(edit.record, accepted, mutation.blob)
+            return snapshot
+
+    def _pass_fence(self, mutation: Mutation, edit: Edit) -> None:
+        token = mutation.token
+        if token.zero:
+            return
+        fences = self._ledger.fences
+        mark = fences.mark(token.shard, mutation.machine)
+        if not newer(token, mark):
+            assert mark is not None
+            self._metrics.fenced.labels(mutation.kind.method).inc()
+            raise Refusal(
+                Code.FAILED_PRECONDITION,
+                f"fenced: token ({token.epoch}, {token.sequence}) of shard {token.shard!r} is not "
+                f"newer than ({mark.epoch}, {mark.sequence})",
+            )
+        edit.mark = ((token.shard, mutation.machine), fences.next_mark(token))
+
+    def _decide(self, mutation: Mutation, record: Record | None, edit: Edit) -> Work | str:
+        """The work that begins, or the stored operation that this repeats."""
+        if record is None:
+            raise unknown(mutation.machine)
+        decision = decide(record, mutation.kind)
+        if isinstance(decision, Repeat):
+            return decision.operation
+        if isinstance(decision, Refused):
+            raise Refusal(Code.INTERNAL, decision.text)
+        if len(mutation.blob) > self._settings.max_blob:
+            raise Refusal(
+                Code.RESOURCE_EXHAUSTED,
+                f"bootstrap_blob has {len(mutation.blob)} bytes; "
+                f"at most {self._settings.max_blob} can be delivered here",
+            )
+        operation = self._ledger.ids.next()
+        now = self._clock.now()
+        limit = self._settings.limit(mutation.kind, mutation.grace)
+        binding = Binding(mutation.cluster, mutation.metadata)
+        edit.record = accept(record, mutation.kind, operation, binding)
+        edit.work = Work(mutation.kind, operation, now, now + limit, mutation.grace)
+        return edit.work
+
+    def _snapshot(self, edit: Edit) -> bytes:
+        if edit.record is None:
+            return b""
+        machine = self._ledger.inventory.encoded(edit.record.id)
+        return machine if machine is not None else encode(edit.record)
+
+    async def _commit(self, edit: Edit) -> None:
+        if edit.record is None and edit.mark is None:
+            return
+        try:
+            await self._ledger.commit(edit)
+        except StoreUnavailable as error:
+            raise Refusal(Code.UNAVAILABLE, str(error)) from error
+
+
+def unknown(machine: str) -> Refusal:
+    """NOT_FOUND for an id that nobody has here."""
+    shown = machine if len(machine) <= 80 else machine[:80] + "..."
+    return Refusal(Code.NOT_FOUND, f"there is no machine {shown!r}")

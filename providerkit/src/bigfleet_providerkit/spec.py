@@ -1,0 +1,134 @@
+"""What a provider declares about itself, as one value.
+
+`ProviderSpec` is everything `main` needs: the options, how to open the substrate, how to read its
+errors, which capacity it has, its time-outs, limits and dated seed tables. It holds no behaviour of
+its own; the kit's parts read from it what concerns them.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+from bigfleet_providerkit.errors import SubstrateError
+from bigfleet_providerkit.machines.state import CapacityType
+from bigfleet_providerkit.options.model import KitOptions
+from bigfleet_providerkit.substrate import Capacity, PriceKey, Substrate
+
+if TYPE_CHECKING:
+    from bigfleet_providerkit.kit import Kit
+    from bigfleet_providerkit.offerings.offering import Offering
+
+O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """The longest each transition may take, in seconds."""
+
+    create: float = 300.0
+    configure: float = 300.0
+    drain: float = 600.0
+    delete: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the substrate can carry. Lengths in characters, data in bytes."""
+
+    tag_key: int = 128
+    tag_value: int = 256
+    tag_alphabet: str = ""
+    separator: str = ":"
+    name: int = 63
+    user_data: int = 65_536
+    blob: int = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """Hourly seed prices in the provider's currency, and the day they were read.
+
+    A key without a place holds everywhere. `spot_fraction` prices spot where only on-demand is
+    known.
+    """
+
+    dated: date
+    values: Mapping[PriceKey, float]
+    spot_fraction: float = 0.35
+
+    @staticmethod
+    def flat(
+        dated: date, on_demand: Mapping[str, float], *, spot_fraction: float = 0.35
+    ) -> "PriceTable":
+        """A table of on-demand prices that hold in every place."""
+        keys = {PriceKey(t, "", CapacityType.ON_DEMAND): price for t, price in on_demand.items()}
+        return PriceTable(dated, keys, spot_fraction)
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionTable:
+    """Forecast probabilities by instance type, for an hour or a month; `otherwise` for the rest."""
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    horizon: Literal["hour", "month"] = "hour"
+    otherwise: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One row of the default mix: an offering, and its share of `--seed-count`.
+
+    `count` instead of a share gives a fixed number of slots beside it, numbered from `first`.
+    """
+
+    offering: Mapping[str, object]
+    share: int = 1
+    count: int | None = None
+    first: int = 0
+
+
+def unknown_errors(error: BaseException) -> SubstrateError | None:
+    """The classifier of a provider whose substrate raises the kit's own classes only."""
+    return error if isinstance(error, SubstrateError) else None
+
+
+async def no_credentials_needed(options: KitOptions) -> None:
+    """The credentials check of a provider that needs none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec(Generic[O]):
+    """One provider, declared."""
+
+    name: str
+    version: str
+    options: type[O]
+    open: "Callable[[O, Kit], Awaitable[Substrate]]"
+    mix: Sequence[Bucket]
+    prices: PriceTable
+    shapes: Mapping[str, Capacity] = field(default_factory=dict)
+    interruption: InterruptionTable = field(default_factory=InterruptionTable)
+    classify: Callable[[BaseException], SubstrateError | None] = unknown_errors
+    credentials: Callable[[O], Awaitable[None]] = no_credentials_needed
+    region: Callable[[O], str] = lambda options: "local"
+    type_names: tuple[str, ...] = ()
+    zone_names: tuple[str, ...] = ()
+    extra_fields: tuple[str, ...] = ()
+    capacity_types: frozenset[CapacityType] = frozenset({CapacityType.ON_DEMAND, CapacityType.SPOT})
+    delete_offered: "Callable[[Sequence[Offering]], bool]" = lambda offerings: True
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    poll_interval: float = 2.0
+    price_refresh: float = 2700.0
+    currency: Literal["USD", "EUR"] = "USD"
+    limits: Limits = field(default_factory=Limits)
+    consistency_window: float = 15.0
+    calls: tuple[str, ...] = ()
+    pinned_host_keys: bool = False
+    live_prices: bool = True
+    always_fake: bool = False
+
+    def default_label(self, options: O) -> str:
+        """The label used when `--provider` is not given."""
+        region = self.region(options)
+        return f"{self.name}-{region}" if region else self.name

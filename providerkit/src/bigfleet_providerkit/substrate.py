@@ -1,0 +1,222 @@
+"""What a provider writes: ten methods about one substrate, and the values they exchange.
+
+Every method may be called again after any failure, and none keeps state that matters: what must
+survive a restart goes into `Host.notes`, which the store keeps. Methods raise the classes of
+`errors`; retries, metrics, threads and time limits are the kit's.
+"""
+
+import enum
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
+
+from bigfleet_providerkit.machines.state import CapacityType
+
+
+class Power(enum.StrEnum):
+    """What a substrate says about a host."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    ENDING = "ending"
+    GONE = "gone"
+    PREEMPTED = "preempted"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One order for a host. `operation_id` is the token that makes it idempotent."""
+
+    machine_id: str
+    operation_id: str
+    instance_type: str
+    zone: str
+    capacity_type: CapacityType
+    name: str
+    tags: Mapping[str, str]
+    deadline: float
+    image: str = ""
+    disk_gb: int = 0
+    reservation: str = ""
+    placement_group: str = ""
+    extra: Mapping[str, str] = field(default_factory=dict)
+    user_data: str = ""
+    host_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host as the substrate shows it."""
+
+    ref: str
+    machine_id: str = ""
+    operation_id: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: CapacityType | None = None
+    power: Power = Power.RUNNING
+    cluster: str | None = None
+    address: str = ""
+    created: float = 0.0
+    pin: str = ""
+    node_name: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def with_notes(self, **notes: str) -> "Host":
+        """The same host with some notes added."""
+        return replace(self, notes={**self.notes, **notes})
+
+
+class CommandKind(enum.StrEnum):
+    """What is to be done on a host."""
+
+    CONFIGURE = "configure"
+    DRAIN = "drain"
+    PROBE = "probe"
+
+
+@dataclass(frozen=True, slots=True)
+class HostCommand:
+    """The kit's wrapper script for one step on one host; `secret` is the bootstrap blob."""
+
+    kind: CommandKind
+    script: str
+    limit: float
+    operation_id: str
+    secret: bytes = b""
+    cluster: str = ""
+    grace: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostResult:
+    """How a command ended: its exit code and the last 4 KiB of each output."""
+
+    exit_code: int
+    stdout: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The complete tag set of a host; `cluster` is None where it belongs to none."""
+
+    machine_id: str
+    operation_id: str
+    capacity_type: CapacityType
+    cluster: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PriceKey:
+    """What a price is for; `place` is a zone or a region."""
+
+    instance_type: str
+    place: str
+    capacity_type: CapacityType
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """The shape of an instance type: milli-CPUs, bytes, accelerators, architecture."""
+
+    cpu: int
+    memory: int
+    gpus: int = 0
+    accelerator: str = ""
+    arch: str = "amd64"
+
+
+class NoticeKind(enum.StrEnum):
+    """What a substrate announces about a host."""
+
+    WARNING = "warning"
+    REBALANCE = "rebalance"
+    GONE = "gone"
+    RETRACTED = "retracted"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An announcement about one host. `ends` is Unix seconds, or None when no end is named."""
+
+    ref: str
+    kind: NoticeKind
+    probability: float
+    received: float
+    ends: float | None = None
+
+
+class Substrate(Protocol):
+    """The cloud, hypervisor or rack behind a provider."""
+
+    async def launch(self, order: Launch) -> Host:
+        """Start a host and return when it runs; a second call with the same operation id returns
+        the first call's host."""
+        ...
+
+    async def terminate(self, host: Host) -> None:
+        """Return when the host and what launch made for it are gone; absent is success."""
+        ...
+
+    async def list_managed(self, refs: Sequence[str] | None = None) -> Sequence[Host]:
+        """All hosts with this provider's label, or exactly these by id; all of them, or raise."""
+        ...
+
+    async def ensure_running(self, host: Host) -> None:
+        """Bring a stopped, paused or suspended host back."""
+        ...
+
+    async def run_on_host(self, host: Host, command: HostCommand) -> HostResult:
+        """Run the script on the host within its limit and deliver the secret unseen by others."""
+        ...
+
+    async def set_binding(self, host: Host, binding: Binding) -> None:
+        """Write the complete tag set of a host."""
+        ...
+
+    async def prices(self) -> Mapping[PriceKey, float]:
+        """Live prices in the table's currency; only what was really read."""
+        ...
+
+    async def capacities(self) -> Mapping[str, Capacity]:
+        """Live shapes by instance type; only what was really read."""
+        ...
+
+
+@runtime_checkable
+class KnowsReadiness(Protocol):
+    """Optional: a substrate that can see nodes itself."""
+
+    async def node_ready(self, host: Host, cluster: str) -> bool:
+        """Whether the Node of this host is Ready in that cluster."""
+        ...
+
+
+@runtime_checkable
+class KnowsInterruptions(Protocol):
+    """Optional: a substrate that announces the end of hosts."""
+
+    def interruptions(self) -> AsyncIterator[Notice]:
+        """Notices as they come; reconnects by itself."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """Optional: a substrate that holds connections."""
+
+    async def aclose(self) -> None:
+        """Let go of everything; called once, at the end."""
+        ...
+
+
+@runtime_checkable
+class RenewsCredentials(Protocol):
+    """Optional: a substrate whose credentials can be fetched again."""
+
+    async def renew_credentials(self) -> None:
+        """Fetch them; the call that was refused is then repeated once."""
+        ...
