@@ -11,6 +11,7 @@ from bigfleet.inventory.errors import (
     UnknownRowError,
 )
 from bigfleet.inventory.inventory import Inventory
+from bigfleet.inventory.memory import measure_memory
 
 __all__ = [
     "DEFAULT_TOPOLOGY_KEYS",
@@ -19,4 +20,5 @@ __all__ = [
     "InventoryError",
     "UnfitMachineError",
     "UnknownRowError",
+    "measure_memory",
 ]

@@ -2,6 +2,7 @@
 
 A text is `length` bytes from `start` in a blob. The table of the index holds row numbers, EMPTY
 or GONE; its size is a power of two. Sums stay below 2^63, so the loops also run interpreted.
+Unsigned values are made signed before they are counted with: compiled, they would stay unsigned.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def hash_text(blob: U8, start: int, length: int) -> int:
     """FNV-1a of 32 bits, mixed once more because only the low bits choose the slot."""
     value = 2166136261
     for i in range(start, start + length):
-        value = ((value ^ int(blob[i])) * 16777619) & 0xFFFFFFFF
+        value = ((value ^ int(np.int64(blob[i]))) * 16777619) & 0xFFFFFFFF
     value ^= value >> 15
     value = (value * 739982445) & 0xFFFFFFFF
     return value ^ (value >> 13)
@@ -35,12 +36,14 @@ def hash_text(blob: U8, start: int, length: int) -> int:
 def compare(
     blob: U8, start: int, length: int, other: U8, other_start: int, other_length: int
 ) -> int:
-    """Below, at or above zero, as the first text sorts before, with or after the other."""
+    """-1, 0 or 1, as the first text sorts before, with or after the other."""
     for i in range(min(length, other_length)):
-        difference = int(blob[start + i]) - int(other[other_start + i])
-        if difference != 0:
-            return difference
-    return length - other_length
+        mine, its = blob[start + i], other[other_start + i]
+        if mine != its:
+            return -1 if mine < its else 1
+    if length == other_length:
+        return 0
+    return -1 if length < other_length else 1
 
 
 @jit
@@ -54,7 +57,7 @@ def find_row(
         row = table[slot]
         if (
             row >= 0
-            and int(lengths[row]) == key_length
+            and int(np.int64(lengths[row])) == key_length
             and compare(blob, starts[row], key_length, key, key_start, key_length) == 0
         ):
             return int(row)
@@ -78,7 +81,7 @@ def insert_rows(table: I32, blob: U8, starts: I32, lengths: U16, rows: I64) -> N
     """Enter rows whose texts are not in the table."""
     mask = len(table) - 1
     for row in rows:
-        slot = hash_text(blob, starts[row], int(lengths[row])) & mask
+        slot = hash_text(blob, starts[row], int(np.int64(lengths[row]))) & mask
         while table[slot] >= 0:
             slot = (slot + 1) & mask
         table[slot] = row
@@ -88,7 +91,7 @@ def insert_rows(table: I32, blob: U8, starts: I32, lengths: U16, rows: I64) -> N
 def erase_row(table: I32, blob: U8, starts: I32, lengths: U16, row: int) -> None:
     """Take out a row that is in the table."""
     mask = len(table) - 1
-    slot = hash_text(blob, starts[row], int(lengths[row])) & mask
+    slot = hash_text(blob, starts[row], int(np.int64(lengths[row]))) & mask
     while table[slot] != row:
         slot = (slot + 1) & mask
     table[slot] = GONE
@@ -124,7 +127,12 @@ def places(order: I32, blob: U8, starts: I32, lengths: U16, rows: I64) -> I64:
             other = order[middle]
             if (
                 compare(
-                    blob, starts[other], int(lengths[other]), blob, starts[row], int(lengths[row])
+                    blob,
+                    starts[other],
+                    int(np.int64(lengths[other])),
+                    blob,
+                    starts[row],
+                    int(np.int64(lengths[row])),
                 )
                 < 0
             ):
@@ -133,3 +141,11 @@ def places(order: I32, blob: U8, starts: I32, lengths: U16, rows: I64) -> I64:
                 high = middle
         found[i] = low
     return found
+
+
+@jit
+def copy_texts(blob: U8, starts: I64, lengths: I64, to: I64, target: U8) -> None:
+    """Copy texts to other places in another blob."""
+    for i in range(len(starts)):
+        for j in range(lengths[i]):
+            target[to[i] + j] = blob[starts[i] + j]

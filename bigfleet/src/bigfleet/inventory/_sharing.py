@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.inventory._classes import Classes
-from bigfleet.inventory._topology import ALWAYS_MATCHABLE, MOST_VALUES, Topology
+from bigfleet.inventory._topology import ALWAYS_MATCHABLE, Topology
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -82,7 +82,7 @@ def overflowing_labels(
             if seen is None:
                 seen = values[key] = set(classes.values_of(key))
             seen.add(value)
-            if len(seen) > MOST_VALUES:
+            if len(seen) > topology.most_values:
                 apart.add(key)
                 yield key
 

@@ -30,10 +30,10 @@ AnyColumn = Column[np.int8] | Column[np.uint8] | Column[np.int32] | Column[np.in
 class Store:
     """The rows of one inventory."""
 
-    def __init__(self, symbols: Symbols, topology_keys: Sequence[str], classes: Classes) -> None:
+    def __init__(self, symbols: Symbols, topology: Topology, classes: Classes) -> None:
         self.symbols = symbols
         self.classes = classes
-        self.topology = Topology(topology_keys)
+        self.topology = topology
         self.state = Column(np.int8)
         self.cls = Column(np.int32)
         self.cluster = Column(np.int32, -1)
@@ -68,6 +68,8 @@ class Store:
     def put(self, machines: Sequence[Machine]) -> I64:
         """Insert or replace machines; the row of each."""
         batch = gather(machines, self.symbols, self._host_providers)
+        self.ids.make_room(len(batch.ids.blob))
+        self.hosts.make_room(len(batch.hosts.blob))
         for label in list(overflowing_labels(batch.label_sets, self.topology, self.classes)):
             self.topology.promote(label, self.classes, self.cls, self.state.data[: self.rows])
         rows = self.index.find_all(batch.ids)
@@ -177,6 +179,7 @@ class Store:
             "ids": self.ids.nbytes,
             "id index": self.index.nbytes,
             "hosts": self.host.nbytes + self.hosts.nbytes,
+            "topology names": self.topology.names_nbytes,
             "sparse": sparse + sum(len(text) + 160 for text in self._errors.values()),
         }
 

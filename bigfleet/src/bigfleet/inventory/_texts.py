@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.inventory._column import Column, readonly
+from bigfleet.inventory._kernels import copy_texts
 from bigfleet.inventory.errors import UnfitMachineError
 
 I32 = npt.NDArray[np.int32]
@@ -63,14 +64,15 @@ class Packed:
         """The texts at these places."""
         if len(places) == len(self.lengths):
             return self
-        lengths = self.lengths[places]
-        starts = np.cumsum(lengths) - lengths
-        return Packed(_moved(self.blob, self.starts[places], starts, lengths), starts, lengths)
+        return _packed_anew(self.blob, self.starts[places], self.lengths[places])
 
 
-def _moved(blob: U8, starts: I64, to: I64, lengths: I64) -> U8:
-    """A blob in which the texts lie where they shall; byte i came as far as its text did."""
-    return blob[np.arange(int(lengths.sum())) + np.repeat(starts - to, lengths)]
+def _packed_anew(blob: U8, starts: I64, lengths: I64) -> Packed:
+    """The same texts without what lies between them."""
+    to = np.cumsum(lengths) - lengths
+    target = np.empty(int(lengths.sum()), np.uint8)
+    copy_texts(blob, starts, lengths, to, target)
+    return Packed(readonly(target), to, lengths)
 
 
 def _encoded(text: str, what: str) -> bytes:
@@ -106,13 +108,28 @@ class Texts:
         self._start.reserve(rows)
         self._length.reserve(rows)
 
+    def make_room(self, size: int) -> None:
+        """Room for this many bytes more, or a refusal."""
+        if self._stale > max(_WORTH_SQUEEZING, self._used // 4):
+            self._squeeze()
+        needed = self._used + size
+        if needed > _MOST:
+            raise UnfitMachineError(
+                f"the texts of all machines would need {needed} bytes, more than {_MOST}: "
+                "spread the machines over more shards"
+            )
+        if needed > len(self._blob):
+            room = needed if self._used == 0 else max(needed, self._used + self._used // 8 + 1024)
+            blob = np.zeros(room, np.uint8)
+            blob[: self._used] = self._blob[: self._used]
+            self._blob = blob
+
     def __getitem__(self, row: int) -> str:
         start = int(self._start.data[row])
         return self._blob[start : start + int(self._length.data[row])].tobytes().decode()
 
     def write(self, rows: I64, texts: Packed) -> None:
-        """Set the texts of these rows."""
-        self._make_room(len(texts.blob))
+        """Set the texts of these rows, for which room was made."""
         begin = self._used
         self._blob[begin : begin + len(texts.blob)] = texts.blob
         self._used += len(texts.blob)
@@ -129,27 +146,12 @@ class Texts:
         """The texts of the first rows, whatever happens later."""
         return TextView(self._blob, self._start.lend(rows), self._length.lend(rows))
 
-    def _make_room(self, size: int) -> None:
-        if self._stale > max(_WORTH_SQUEEZING, self._used // 4):
-            self._squeeze()
-        needed = self._used + size
-        if needed > _MOST:
-            raise UnfitMachineError(
-                f"the texts of all machines would need {needed} bytes, more than {_MOST}: "
-                "spread the machines over more shards"
-            )
-        if needed > len(self._blob):
-            room = needed if self._used == 0 else max(needed, self._used + self._used // 8 + 1024)
-            blob = np.zeros(room, np.uint8)
-            blob[: self._used] = self._blob[: self._used]
-            self._blob = blob
-
     def _squeeze(self) -> None:
-        lengths = self._length.data.astype(np.int64)
-        starts = np.cumsum(lengths) - lengths
-        self._blob = _moved(self._blob, self._start.data.astype(np.int64), starts, lengths)
+        starts, lengths = self._start.data.astype(np.int64), self._length.data.astype(np.int64)
+        texts = _packed_anew(self._blob, starts, lengths)
+        self._blob = texts.blob.copy()
         self._used, self._stale = len(self._blob), 0
-        self._start.replace(starts.astype(np.int32))
+        self._start.replace(texts.starts.astype(np.int32))
 
 
 class TextView(Sequence[str]):

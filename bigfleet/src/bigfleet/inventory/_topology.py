@@ -3,6 +3,8 @@
 Which labels those are is said by the owner of the inventory, or found out: a label with more than
 MOST_VALUES values becomes a column. Values are numbers in a list of names per label; a list that
 has outgrown its machines is made anew, as another object.
+
+What every class has (instance type, zone, capacity type) is never topology.
 """
 
 from __future__ import annotations
@@ -30,17 +32,20 @@ DEFAULT_TOPOLOGY_KEYS: Final = (
     "kubernetes.io/hostname",
 )
 MOST_VALUES: Final = 256
-"""More values than this, and a label is a topology column: classes stay some hundreds."""
+"""With more values than this a label becomes a topology column, so that classes stay few."""
 ALWAYS_MATCHABLE: Final = frozenset({LABEL_INSTANCE_TYPE, LABEL_ZONE, LABEL_CAPACITY_TYPE})
 _SPARE_NAMES: Final = 1024
+_BYTES_PER_NAME: Final = 160
+"""A short text with its places in a list and in a dict, on CPython with 64 bits."""
 
 
 class Topology:
     """Topology columns by label. A label nobody has, has no column yet."""
 
-    __slots__ = ("_columns", "_keys", "_names", "_room")
+    __slots__ = ("_columns", "_keys", "_names", "_room", "most_values")
 
-    def __init__(self, keys: Iterable[str]) -> None:
+    def __init__(self, keys: Iterable[str], most_values: int = MOST_VALUES) -> None:
+        self.most_values = most_values
         self._keys = dict.fromkeys(keys)
         self._columns: dict[str, Column[np.int32]] = {}
         self._names: dict[str, Names] = {}
@@ -122,6 +127,11 @@ class Topology:
     def sizes(self) -> dict[str, int]:
         """Bytes of each column."""
         return {key: column.nbytes for key, column in self._columns.items()}
+
+    @property
+    def names_nbytes(self) -> int:
+        """About how much the names of all values take."""
+        return _BYTES_PER_NAME * sum(map(len, self._names.values()))
 
     def _column(self, key: str) -> Column[np.int32]:
         column = self._columns.get(key)

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from bigfleet.inventory._classes import Classes
 from bigfleet.inventory._store import Store
-from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS
-from bigfleet.inventory.errors import UnknownRowError
+from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS, MOST_VALUES, Topology
+from bigfleet.inventory.errors import InventoryError, UnknownRowError
 from bigfleet.model.columns import Flag, MachineColumns, Symbols
+from bigfleet.model.errors import IllegalMoveError
 from bigfleet.model.lifecycle import LEGAL_MOVES, check_move
 from bigfleet.model.machine import Machine, MachineState
 
@@ -41,11 +42,18 @@ class Inventory:
     """Machines as columns. Row numbers stay as they are for as long as the machine is there."""
 
     def __init__(
-        self, symbols: Symbols, topology_keys: Sequence[str] = DEFAULT_TOPOLOGY_KEYS
+        self,
+        symbols: Symbols,
+        topology_keys: Sequence[str] = DEFAULT_TOPOLOGY_KEYS,
+        most_label_values: int = MOST_VALUES,
     ) -> None:
+        """`topology_keys` are labels known to have many values; others with more than
+        `most_label_values` are found out.
+        """
         self._symbols = symbols
         self._topology_keys = tuple(topology_keys)
-        self._store = Store(symbols, self._topology_keys, Classes(symbols.resources))
+        self._most_label_values = most_label_values
+        self._store = self._empty_store(Classes(symbols.resources))
         self._version = 0
         self._last: tuple[tuple[int, int], weakref.ref[MachineColumns]] | None = None
 
@@ -97,7 +105,7 @@ class Inventory:
         old = self._store.classes
         # Epochs go on growing: a slot must never look as if it still meant what it once did.
         classes = Classes(self._symbols.resources, old.epoch, old.version)
-        store = Store(self._symbols, self._topology_keys, classes)
+        store = self._empty_store(classes)
         store.put(list(machines))
         store.settle()
         self._store = store
@@ -133,21 +141,17 @@ class Inventory:
         illegal = np.flatnonzero(~self.legal_moves(rows, to))
         if len(illegal):
             row = int(rows[illegal[0]])
-            target = np.broadcast_to(np.asarray(to), len(rows))[illegal[0]]
+            state = MachineState(int(self._store.state.data[row]))
+            target = MachineState(int(np.broadcast_to(np.asarray(to), len(rows))[illegal[0]]))
             try:
-                check_move(
-                    MachineState(int(self._store.state.data[row])), MachineState(int(target))
-                )
-            except ValueError as error:
-                error.add_note(f"machine {self.id_of(row)!r}")
-                raise
+                check_move(state, target)
+            except IllegalMoveError as error:
+                raise IllegalMoveError(f"machine {self.id_of(row)!r}: {error}") from None
 
     def set_state(self, rows: Rows, state: Numbers) -> None:
         """Other states for these rows."""
         if not np.all(np.asarray(state) > 0):
-            raise UnknownRowError(
-                "state 0 marks rows without a machine: remove machines by their ids"
-            )
+            raise InventoryError("state 0 marks rows without a machine: remove machines by id")
         self._store.state.write(self._changing(rows), state)
 
     def bind(self, rows: Rows, clusters: Numbers) -> None:
@@ -235,6 +239,10 @@ class Inventory:
             "columns_per_machine": sum(columns.values()) / machines,
             "per_machine": (sum(columns.values()) + sum(texts.values())) / machines,
         }
+
+    def _empty_store(self, classes: Classes) -> Store:
+        topology = Topology(self._topology_keys, self._most_label_values)
+        return Store(self._symbols, topology, classes)
 
     def _checked(self, rows: Rows) -> I64:
         store, at = self._store, np.asarray(rows, np.int64)
