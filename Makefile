@@ -9,7 +9,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Distributions installed into the environment, dependencies first. A new part adds itself here.
-DISTS := api bigfleet providerkit
+DISTS := api bigfleet providerkit $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml))
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -80,6 +80,11 @@ fmt: $(STAMP) ## Format the code and repair what can be repaired
 .PHONY: proto
 proto: $(STAMP) ## Generate the package bigfleet_api from the protocol definitions
 	@$(BIN)/python tools/proto.py
+
+.PHONY: new-provider
+new-provider: $(STAMP) ## Copy the example provider: NAME=x, and DEST=dir outside the repository
+	@test -n "$(NAME)" || { echo "Give a name: make new-provider NAME=mycloud" >&2; exit 2; }
+	@$(BIN)/python tools/new_provider.py "$(NAME)" $(if $(DEST),--dest "$(DEST)")
 
 .PHONY: docs
 docs: $(STAMP) ## Check that every link between our documents leads somewhere

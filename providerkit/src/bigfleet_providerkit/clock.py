@@ -183,32 +183,3 @@ class Runtime:
     def virtual(seed: int = 1) -> "Runtime":
         """A runtime for tests: virtual time, seeded chance, one thread."""
         return Runtime(VirtualClock(), random.Random(seed), inline)
-
-
-class Expired(Exception):
-    """The time given to `within` was up; the work goes on until it notices its cancellation."""
-
-
-async def within(clock: Clock, task: "asyncio.Task[T]", seconds: float) -> T:
-    """The task's result, or `Expired` after so many seconds.
-
-    A task that ignores its cancellation is not waited for: the caller decides what becomes of it.
-    """
-    if seconds <= 0 and not task.done():
-        task.cancel()
-        raise Expired
-    up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    timer = clock.call_later(seconds, lambda: _resolve(up))
-    try:
-        waited: set[asyncio.Future[T] | asyncio.Future[None]] = {task, up}
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-    except asyncio.CancelledError:
-        task.cancel()
-        raise
-    finally:
-        timer.cancel()
-        up.cancel()
-    if task.done():
-        return task.result()
-    task.cancel()
-    raise Expired

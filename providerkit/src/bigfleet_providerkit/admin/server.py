@@ -104,7 +104,8 @@ def inspect(backend: Backend, machine: str) -> Answer:
     return {
         "id": record.id, "state": record.state.word, "host": record.host,
         "cluster": record.cluster, "metadata_bytes": len(record.metadata),
-        "last_error": record.last_error, "life": record.life, "revision": record.revision,
+        "last_error": record.last_error, "life": record.life,
+        "revision": ledger.inventory.revision(machine),
         "extra": record.extra, "price_per_hour": record.shape.price,
         "operations": {kind.word: op for kind, op in operations_of(record).items()},
         "running": None if work is None else

@@ -6,10 +6,10 @@ edit is under way at a time: whoever wants the next takes the machine's turn and
 """
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
+from bigfleet_providerkit.backend.turns import Turns
 from bigfleet_providerkit.errors import StoreUnavailable
 from bigfleet_providerkit.machines.fence import FenceBook, Mark, Pair
 from bigfleet_providerkit.machines.inventory import Inventory
@@ -18,6 +18,8 @@ from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import Kind
 from bigfleet_providerkit.store import rows
 from bigfleet_providerkit.store.interface import Changes, Store
+
+Then = Callable[[StoreUnavailable | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +46,13 @@ class Edit:
     """What one step changes, all of it or nothing."""
 
     record: Record | None = None
+    revision: int = 0
     remove: str = ""
     mark: tuple[Pair, Mark] | None = None
     work: Work | None = None
     work_ended: str = ""
     late: dict[str, Late | None] = field(default_factory=dict)
     notes: dict[str, rows.NotesRow | None] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Turn:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    wanted: int = 0
 
 
 class Ledger:
@@ -72,37 +69,32 @@ class Ledger:
         self.late: dict[str, Late] = {}
         self.notes: dict[str, rows.NotesRow] = {}
         self._revision = inventory.head
-        self._turns: dict[str, _Turn] = {}
+        self.turns = Turns()
+        self.turn = self.turns.turn
 
-    @contextlib.asynccontextmanager
-    async def turn(self, machine: str) -> AsyncIterator[None]:
-        """Hold the machine: no other edit of it is under way inside."""
-        turn = self._turns.get(machine)
-        if turn is None:
-            turn = self._turns[machine] = _Turn()
-        turn.wanted += 1
-        try:
-            async with turn.lock:
-                yield
-        finally:
-            turn.wanted -= 1
-            if not turn.wanted:
-                del self._turns[machine]
-
-    async def commit(self, edit: Edit) -> None:
-        """Make an edit durable and visible. Hold the machine's turn, and do not be cancelled."""
-        changes = self._changes(edit)
-        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def submit(self, edit: Edit, then: Then) -> None:
+        """Make an edit durable and visible, then call back; needs nobody who waits for it."""
 
         def done(error: StoreUnavailable | None) -> None:
             if error is None:
                 self._publish(edit)
-                if not committed.done():
-                    committed.set_result(None)
-            elif not committed.done():
+            then(error)
+
+        self.store.submit(self._changes(edit), done)
+
+    async def commit(self, edit: Edit) -> None:
+        """Make an edit durable and visible. Hold the machine's turn, and do not be cancelled."""
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def then(error: StoreUnavailable | None) -> None:
+            if committed.done():
+                return
+            if error is None:
+                committed.set_result(None)
+            else:
                 committed.set_exception(error)
 
-        self.store.submit(changes, done)
+        self.submit(edit, then)
         await committed
 
     def seed(self, records: Iterable[Record], remove: Iterable[str] = ()) -> None:
@@ -121,8 +113,8 @@ class Ledger:
         changes: Changes = {}
         if edit.record is not None:
             self._revision += 1
-            edit.record = replace(edit.record, revision=self._revision)
-            self._record_rows(edit.record, changes)
+            edit.revision = self._revision
+            self._record_rows(edit.record, edit.revision, changes)
         if edit.remove:
             self._removal_rows(edit.remove, changes)
         if edit.mark is not None:
@@ -149,8 +141,8 @@ class Ledger:
         )
         return changes
 
-    def _record_rows(self, record: Record, changes: Changes) -> None:
-        changes["machines", rows.key_of(record.id)] = rows.write_machine(record)
+    def _record_rows(self, record: Record, revision: int, changes: Changes) -> None:
+        changes["machines", rows.key_of(record.id)] = rows.write_machine(record, revision)
         old = self.inventory.get(record.id)
         for kind in Kind:
             operation = record.operation(kind)
@@ -168,7 +160,7 @@ class Ledger:
         if edit.record is not None:
             if edit.record.id not in self.inventory:
                 self.fences.machine_came(edit.record.id)
-            self.inventory.publish(edit.record)
+            self.inventory.publish(edit.record, edit.revision)
             if edit.work is not None:
                 self.work[edit.record.id] = edit.work
         if edit.remove:

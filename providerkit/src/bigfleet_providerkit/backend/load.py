@@ -62,5 +62,5 @@ def _load_machines(tables: Tables, inventory: Inventory, label: str) -> None:
         rows.read_machine(machine := key.decode(), label, value, operations.get(machine, {}))
         for key, value in tables["machines"].items()
     ]
-    for record in sorted(records, key=lambda record: record.revision):
-        inventory.publish(record)
+    for record, revision in sorted(records, key=lambda found: found[1]):
+        inventory.publish(record, revision)

@@ -7,6 +7,7 @@ made is removed.
 """
 
 import asyncio
+import contextvars
 from collections.abc import Callable, Coroutine
 
 from structlog.typing import FilteringBoundLogger
@@ -14,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from bigfleet_providerkit.backend.ledger import Edit, Late, Ledger, Work
 from bigfleet_providerkit.backend.steps import Steps
 from bigfleet_providerkit.calls.retry import Budget, budget
-from bigfleet_providerkit.clock import Expired, Runtime, within
+from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import (
     Gone,
     Interrupted,
@@ -59,55 +60,78 @@ class Runner:
         self._log = log
         self._on_failed = on_failed
         self._on_gone = on_gone
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._late: set[asyncio.Task[Host | None]] = set()
+        self._working: set[asyncio.Task[Host | None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._stopping = False
 
     def begin(self, record: Record, work: Work, secret: bytes = b"") -> None:
         """Start the work of a mutation that was just accepted."""
-        self._spawn(self._run(record, work, self._steps.perform(record, work, secret)))
+        self._start(record, work, self._steps.perform(record, work, secret), resumed=False)
 
     def resume(self, record: Record, work: Work) -> None:
         """Go on with work that was in flight when the process stopped."""
-        self._spawn(self._run(record, work, self._steps.resume(record, work), resumed=True))
-
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._start(record, work, self._steps.resume(record, work), resumed=True)
 
     async def stop(self, grace: float) -> None:
-        """Cancel everything; what was running is resumed by the next start."""
-        tasks = {*self._tasks, *self._late}
-        for task in tasks:
+        """Cancel the work, which the next start resumes; ends under way may be committed."""
+        self._stopping = True
+        for task in self._working:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=grace)
+        waited = {*self._working, *self._ending}
+        if waited:
+            await asyncio.wait(waited, timeout=grace)
+        for ending in self._ending:
+            ending.cancel()
 
-    async def _run(
+    def _start(
         self,
         record: Record,
         work: Work,
         perform: Coroutine[object, object, Host | None],
         *,
-        resumed: bool = False,
+        resumed: bool,
     ) -> None:
+        """The work as a task, and a timer; whichever comes first decides how it ends."""
         clock = self._runtime.clock
         seconds = max(0.0, work.deadline - clock.now())
         now = clock.monotonic()
-        budget.set(Budget(now, now + seconds))
-        task = asyncio.get_running_loop().create_task(perform)
+        context = contextvars.copy_context()
+        context.run(budget.set, Budget(now, now + seconds))
+        task = asyncio.get_running_loop().create_task(perform, context=context)
+        self._working.add(task)
+        expired = False
+
+        def time_is_up() -> None:
+            nonlocal expired
+            expired = True
+            task.cancel()
+            self._end_with(self._failed(record, work, self._expiry(work, resumed=resumed)))
+
+        def over(done: "asyncio.Task[Host | None]") -> None:
+            timer.cancel()
+            self._working.discard(done)
+            if expired:
+                self._came_late(done, record, work)
+            elif not (done.cancelled() and self._stopping):
+                self._end_with(self._ended(done, record, work))
+
+        timer = clock.call_later(seconds, time_is_up)
+        task.add_done_callback(over)
+
+    def _end_with(self, ending: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(ending)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _ended(self, done: "asyncio.Task[Host | None]", record: Record, work: Work) -> None:
+        """The work is over in time: with a result, an error, or a bug."""
         try:
-            host = await within(clock, task, seconds)
-        except Expired:
-            self._outlived(task, record, work)
-            await self._failed(record, work, self._expiry(work, resumed=resumed))
+            host = done.result()
         except SubstrateError as error:
             await self._failed(record, work, error)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a bug must not leave the machine between states
+        except (asyncio.CancelledError, Exception) as error:  # noqa: BLE001 - a bug must end as well
             self._metrics.panics.inc()
-            self._log.exception("transition met a bug", machine=record.id, kind=work.kind.word)
+            self._log.error("transition met a bug", machine=record.id, exc_info=error)
             text = f"{work.kind.word} met a bug: {type(error).__name__}: {error}"
             await self._failed(record, work, SubstrateError(text))
         else:
@@ -168,26 +192,16 @@ class Runner:
                 if current is None or not in_progress(current, work.kind, work.operation):
                     return False
                 try:
-                    await asyncio.shield(self._commit(ended(current)))
+                    await self._ledger.commit(ended(current))
                     return True
                 except StoreUnavailable as error:
                     self._log.error("the end of a transition waits for the store", error=str(error))
             await self._runtime.clock.sleep(STORE_PAUSE)
 
-    def _commit(self, edit: Edit) -> "asyncio.Task[None]":
-        return asyncio.get_running_loop().create_task(self._ledger.commit(edit))
-
-    def _outlived(self, task: "asyncio.Task[Host | None]", record: Record, work: Work) -> None:
-        """The time is up, the work is not: drop whatever it still brings."""
-        self._late.add(task)
-
-        def over(late: "asyncio.Task[Host | None]") -> None:
-            self._late.discard(late)
-            if late.cancelled() or late.exception() is not None:
-                return
-            self._spawn(self._discard(record, work, late.result()))
-
-        task.add_done_callback(over)
+    def _came_late(self, done: "asyncio.Task[Host | None]", record: Record, work: Work) -> None:
+        """The time was up before the work was: drop what it brought."""
+        if not done.cancelled() and done.exception() is None and not self._stopping:
+            self._end_with(self._discard(record, work, done.result()))
 
     async def _discard(self, record: Record, work: Work, host: Host | None) -> None:
         self._metrics.ended(work.kind, "discarded", 0.0)

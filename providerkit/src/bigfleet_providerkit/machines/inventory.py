@@ -18,9 +18,10 @@ _CURSOR = re.compile(rb"v1\.([a-z2-7]{10})\.(0|[1-9][0-9]{0,18})")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record and its bytes inside a MachineList."""
+    """A record, the revision of its last change, and its bytes inside a MachineList."""
 
     record: Record
+    revision: int
     framed: bytes
 
 
@@ -62,7 +63,12 @@ class Inventory:
         """All records, for a reader on another thread."""
         return {machine: entry.record for machine, entry in self._entries.items()}
 
-    def publish(self, record: Record) -> None:
+    def revision(self, machine: str) -> int:
+        """The revision of a machine's last change, 0 for an unknown one."""
+        entry = self._entries.get(machine)
+        return entry.revision if entry else 0
+
+    def publish(self, record: Record, revision: int) -> None:
         """Show a committed record; it becomes the last one changed."""
         old = self._entries.pop(record.id, None)
         if old is not None:
@@ -70,8 +76,8 @@ class Inventory:
         if record.host:
             self._by_host[record.host] = record.id
         self.counts[record.state, record.capacity_type] += 1
-        self._entries[record.id] = Entry(record, framed(encode(record)))
-        self.head = max(self.head, record.revision)
+        self._entries[record.id] = Entry(record, revision, framed(encode(record)))
+        self.head = max(self.head, revision)
 
     def remove(self, machine: str) -> None:
         """A retired slot leaves; readers notice with their next full List."""
@@ -109,7 +115,7 @@ class Inventory:
         revision = self.head
         if most and len(entries) > most:
             entries = entries[:most]
-            revision = entries[-1].record.revision
+            revision = entries[-1].revision
         text = self.cursor(revision)
         body = b"".join([entry.framed for entry in entries])
         return b"".join((body, b"\x12", varint(len(text)), text))
@@ -119,7 +125,7 @@ class Inventory:
             return list(self._entries.values())
         changed = []
         for entry in reversed(self._entries.values()):
-            if entry.record.revision <= since:
+            if entry.revision <= since:
                 break
             changed.append(entry)
         changed.reverse()

@@ -83,7 +83,6 @@ class Record:
     drain_op: str = ""
     delete_op: str = ""
     extra: bool = False
-    revision: int = 0
 
     def operation(self, kind: Kind) -> str:
         """The stored operation of a kind, or an empty text."""

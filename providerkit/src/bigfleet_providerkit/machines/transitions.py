@@ -122,7 +122,6 @@ def reborn(record: Record) -> Record:
         shape=record.shape,
         life=record.life + 1,
         extra=record.extra,
-        revision=record.revision,
     )
 
 

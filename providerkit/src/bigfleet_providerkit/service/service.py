@@ -9,7 +9,7 @@ in the same process.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_providerkit.backend.ledger import Edit, Ledger, Work
@@ -18,7 +18,7 @@ from bigfleet_providerkit.clock import Clock
 from bigfleet_providerkit.errors import Code, Refusal, StoreUnavailable
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.fence import newer
-from bigfleet_providerkit.machines.record import Record, encode, varint
+from bigfleet_providerkit.machines.record import Record, varint
 from bigfleet_providerkit.machines.state import Kind
 from bigfleet_providerkit.machines.transitions import Binding, Refused, Repeat, accept, decide
 from bigfleet_providerkit.service.identity import PLAINTEXT, Peer, may_mutate, may_read
@@ -49,7 +49,7 @@ class ProviderService:
         self._clock = clock
         self._metrics = metrics
         self._begin = begin
-        self._tasks: set[asyncio.Task[bytes]] = set()
+        self._committing: set[asyncio.Future[bytes]] = set()
         self.closing = False
 
     # For callers inside the process.
@@ -104,45 +104,66 @@ class ProviderService:
             raise Refusal(Code.UNIMPLEMENTED, "this provider's machines cannot be given back")
         if self.closing:
             raise Refusal(Code.UNAVAILABLE, "the provider is shutting down")
-        return await self._finish(self._apply(mutation))
-
-    async def _finish(self, work: Coroutine[object, object, bytes]) -> bytes:
-        """Run to the end whatever happens to the caller."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return await asyncio.shield(task)
-
-    def _ended(self, task: "asyncio.Task[bytes]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            # Seen, also when the caller has gone and nobody else will look.
-            task.exception()
+        await self._ledger.turns.take(mutation.machine)
+        # From here to the answer nothing is awaited but the commit, which needs no caller.
+        try:
+            edit = Edit()
+            self._pass_fence(mutation, edit)
+            answer = self._decide(mutation, edit)
+        except BaseException:
+            self._ledger.turns.give(mutation.machine)
+            raise
+        return await self._commit(mutation, edit, answer)
 
     async def settled(self) -> None:
         """Wait for the mutations that are being committed."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        while self._committing:
+            await asyncio.wait(set(self._committing))
 
-    async def _apply(self, mutation: Mutation) -> bytes:
-        async with self._ledger.turn(mutation.machine):
-            edit = Edit()
-            self._pass_fence(mutation, edit)
-            record = self._ledger.inventory.get(mutation.machine)
+    def _commit(
+        self, mutation: Mutation, edit: Edit, answer: "Work | str | Refusal"
+    ) -> "asyncio.Future[bytes]":
+        """Commit what a mutation changes, begin its work, then answer."""
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._committing.add(answered)
+
+        def then(error: StoreUnavailable | None) -> None:
+            self._committing.discard(answered)
             try:
-                accepted = self._decide(mutation, record, edit)
+                result = self._finish(mutation, edit, answer, error)
             except Refusal as refusal:
-                await self._commit(edit)
-                raise refusal from None
-            if isinstance(accepted, str):
-                await self._commit(edit)
-                self._metrics.replays.labels(mutation.kind.method).inc()
-                return ack(accepted, self._ledger.inventory.encoded(mutation.machine) or b"")
-            await self._commit(edit)
-            snapshot = ack(accepted.operation, self._snapshot(edit))
-            if edit.record is not None:
-                self._begin(edit.record, accepted, mutation.blob)
-            return snapshot
+                if not answered.done():
+                    answered.set_exception(refusal)
+            else:
+                if not answered.done():
+                    answered.set_result(result)
+            finally:
+                self._ledger.turns.give(mutation.machine)
+
+        if edit.record is None and edit.mark is None:
+            then(None)
+        else:
+            self._ledger.submit(edit, then)
+        return answered
+
+    def _finish(
+        self,
+        mutation: Mutation,
+        edit: Edit,
+        answer: "Work | str | Refusal",
+        error: StoreUnavailable | None,
+    ) -> bytes:
+        if error is not None:
+            raise Refusal(Code.UNAVAILABLE, str(error))
+        if isinstance(answer, Refusal):
+            raise answer
+        machine = self._ledger.inventory.encoded(mutation.machine) or b""
+        if isinstance(answer, str):
+            self._metrics.replays.labels(mutation.kind.method).inc()
+            return ack(answer, machine)
+        if edit.record is not None:
+            self._begin(edit.record, answer, mutation.blob)
+        return ack(answer.operation, machine)
 
     def _pass_fence(self, mutation: Mutation, edit: Edit) -> None:
         token = mutation.token
@@ -160,17 +181,18 @@ class ProviderService:
             )
         edit.mark = ((token.shard, mutation.machine), fences.next_mark(token))
 
-    def _decide(self, mutation: Mutation, record: Record | None, edit: Edit) -> Work | str:
-        """The work that begins, or the stored operation that this repeats."""
+    def _decide(self, mutation: Mutation, edit: Edit) -> "Work | str | Refusal":
+        """The work that begins, the stored operation that this repeats, or why neither."""
+        record = self._ledger.inventory.get(mutation.machine)
         if record is None:
-            raise unknown(mutation.machine)
+            return unknown(mutation.machine)
         decision = decide(record, mutation.kind)
         if isinstance(decision, Repeat):
             return decision.operation
         if isinstance(decision, Refused):
-            raise Refusal(Code.INTERNAL, decision.text)
+            return Refusal(Code.INTERNAL, decision.text)
         if len(mutation.blob) > self._settings.max_blob:
-            raise Refusal(
+            return Refusal(
                 Code.RESOURCE_EXHAUSTED,
                 f"bootstrap_blob has {len(mutation.blob)} bytes; "
                 f"at most {self._settings.max_blob} can be delivered here",
@@ -182,20 +204,6 @@ class ProviderService:
         edit.record = accept(record, mutation.kind, operation, binding)
         edit.work = Work(mutation.kind, operation, now, now + limit, mutation.grace)
         return edit.work
-
-    def _snapshot(self, edit: Edit) -> bytes:
-        if edit.record is None:
-            return b""
-        machine = self._ledger.inventory.encoded(edit.record.id)
-        return machine if machine is not None else encode(edit.record)
-
-    async def _commit(self, edit: Edit) -> None:
-        if edit.record is None and edit.mark is None:
-            return
-        try:
-            await self._ledger.commit(edit)
-        except StoreUnavailable as error:
-            raise Refusal(Code.UNAVAILABLE, str(error)) from error
 
 
 def unknown(machine: str) -> Refusal:

@@ -100,6 +100,8 @@ def new_store_id(rng: random.Random) -> str:
 
 def key_of(*parts: str) -> bytes:
     """A key of several texts: all but the last carry their length, so none can be mistaken."""
+    if len(parts) == 1:
+        return parts[0].encode()
     encoded = [part.encode() for part in parts]
     head = b"".join(len(part).to_bytes(3, "big") + part for part in encoded[:-1])
     return head + encoded[-1]
@@ -118,13 +120,13 @@ def parts_of(key: bytes, count: int) -> list[str]:
     return parts
 
 
-def write_machine(record: Record) -> bytes:
+def write_machine(record: Record, revision: int) -> bytes:
     """The row of a record."""
     return _pack(
         MachineRow(
             record.shape.encoded,
             int(record.state),
-            record.revision,
+            revision,
             record.host,
             record.cluster,
             record.metadata,
@@ -139,10 +141,12 @@ def write_machine(record: Record) -> bytes:
     )
 
 
-def read_machine(machine: str, label: str, value: bytes, operations: dict[Kind, str]) -> Record:
-    """The record of a row."""
+def read_machine(
+    machine: str, label: str, value: bytes, operations: dict[Kind, str]
+) -> tuple[Record, int]:
+    """The record of a row, and its revision."""
     row = _machine(value)
-    return Record(
+    record = Record(
         id=machine, label=label, shape=shape_of(row.shape), state=State(row.state),
         host=row.host, cluster=row.cluster, metadata=row.metadata, last_error=row.last_error,
         observed=row.observed, ends=row.ends, life=row.life,
@@ -151,8 +155,9 @@ def read_machine(machine: str, label: str, value: bytes, operations: dict[Kind, 
         configure_op=operations.get(Kind.CONFIGURE, ""),
         drain_op=operations.get(Kind.DRAIN, ""),
         delete_op=operations.get(Kind.DELETE, ""),
-        extra=row.extra, revision=row.revision,
+        extra=row.extra,
     )  # fmt: skip
+    return record, row.revision
 
 
 def write_mark(mark: Mark) -> bytes:

@@ -1,0 +1,1 @@
+"""Benchmarks of the provider side, with their bars."""

@@ -1,0 +1,223 @@
+"""How fast a provider is: real gRPC on loopback, a durable store, an instant substrate.
+
+`run()` gives one row per bar of the specification, in the shape of bench/results.json. Each
+scenario checks what it measured (every machine IDLE, ids distinct, lists complete): a fast wrong
+answer has no figure. The provider is a process of its own, so client and server each have a core.
+"""
+
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypedDict
+
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_providerkit.machines.state import State
+from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard, eventually
+
+IN_FLIGHT = 64
+CREATES = 4_000
+COMMAND = "make bench ONLY=provider"
+
+
+class Row(TypedDict):
+    """One line of bench/results.json."""
+
+    name: str
+    unit: str
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    max: float | None
+    value: float | None
+    bar: float
+    better: str
+    ok: bool
+    runs: int
+    stddev: float | None
+    command: str
+
+
+class WrongResultError(AssertionError):
+    """A scenario did not do what it was measured for."""
+
+
+def expect(holds: bool, what: str) -> None:
+    """Refuse to measure something that did not happen."""
+    if not holds:
+        raise WrongResultError(what)
+
+
+def quantile(samples: Sequence[float], share: float) -> float:
+    """The value below which this share of the samples lies."""
+    ordered = sorted(samples)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def row(
+    name: str,
+    samples: Sequence[float],
+    bar: float,
+    *,
+    value: float | None = None,
+    unit: str = "ms",
+    better: str = "lower",
+    ok: bool | None = None,
+) -> Row:
+    """A row from samples in milliseconds; `value` is a single figure where the bar is one."""
+    p99 = quantile(samples, 0.99) if samples else None
+    figure = value if value is not None else p99
+    met = figure is not None and (figure <= bar if better == "lower" else figure >= bar)
+    return Row(
+        name=name, unit=unit,
+        p50=_rounded(quantile(samples, 0.50)) if samples else None,
+        p95=_rounded(quantile(samples, 0.95)) if samples else None,
+        p99=_rounded(p99), max=_rounded(max(samples)) if samples else None,
+        value=_rounded(value), bar=bar, better=better,
+        ok=met if ok is None else met and ok,
+        runs=len(samples) or 1,
+        stddev=_rounded(statistics.pstdev(samples)) if samples else None,
+        command=COMMAND,
+    )  # fmt: skip
+
+
+def failed(name: str, bar: float, unit: str, better: str) -> Row:
+    """A scenario whose result was wrong: no figure."""
+    return Row(
+        name=name, unit=unit, p50=None, p95=None, p99=None, max=None, value=None, bar=bar,
+        better=better, ok=False, runs=0, stddev=None, command=COMMAND,
+    )  # fmt: skip
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 3)
+
+
+def boot(folder: Path, slots: int, *arguments: str) -> ProviderProcess:
+    """A template provider with a durable store."""
+    command = ProviderProcess.module("bigfleet_provider_template")
+    return ProviderProcess(
+        command, "--use-fake-backend", f"--seed-count={slots}", f"--state={folder / 'state.db'}",
+        "--log-level=warning", *arguments, log=folder / "log",
+    )  # fmt: skip
+
+
+async def timed(call: Awaitable[object]) -> float:
+    """Milliseconds."""
+    began = time.perf_counter()
+    await call
+    return (time.perf_counter() - began) * 1000
+
+
+async def create_many(shard: Shard, ids: Sequence[str]) -> tuple[list[float], float]:
+    """Create with 64 in flight; milliseconds each, and how many a second."""
+    samples: list[float] = []
+    operations: set[str] = set()
+    waiting = iter(ids)
+
+    async def worker() -> None:
+        for machine in waiting:
+            began = time.perf_counter()
+            ack = await shard.create(machine)
+            samples.append((time.perf_counter() - began) * 1000)
+            operations.add(ack.operation_id)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
+    rate = len(ids) / (time.perf_counter() - began)
+    expect(len(operations) == len(ids), "operation ids are not distinct")
+
+    async def all_idle() -> bool:
+        return len(await shard.machines(State.IDLE)) >= len(ids)
+
+    await eventually(all_idle, 60.0, "all created machines IDLE")
+    return samples, rate
+
+
+async def measure_mutations(folder: Path) -> list[Row]:
+    """Creates in flight, one at a time, and Gets, on 8,000 machines."""
+    with boot(folder, 8_000).wait_open() as provider:
+        async with provider.channel() as channel:
+            shard = Shard(Remote(channel))
+            ids = [machine.id for machine in await shard.machines()]
+            expect(len(ids) == 8_000, f"{len(ids)} machines instead of 8000")
+            await create_many(shard, ids[:500])
+            samples, rate = await create_many(shard, ids[500 : 500 + CREATES])
+            many = row(
+                "provider.create.8000", samples, 1000, value=rate, unit="1/s", better="higher",
+                ok=quantile(samples, 0.99) <= 80,
+            )  # fmt: skip
+            rest = ids[500 + CREATES :]
+            singles = [await timed(shard.create(machine)) for machine in rest[:500]]
+            one = row("provider.create-one.8000", singles, 10)
+            gets = [await timed(shard.get(machine)) for machine in ids[:2000]]
+            expect(await shard.state(ids[0]) is State.IDLE, "the first machine is not IDLE")
+            return [many, one, row("provider.get.8000", gets, 5)]
+
+
+async def measure_list(folder: Path) -> list[Row]:
+    """Full Lists of 20,000 machines."""
+    with boot(folder, 20_000).wait_open() as provider:
+        async with provider.channel() as channel:
+            remote = Remote(channel)
+            samples = []
+            for _ in range(60):
+                began = time.perf_counter()
+                machines = (await remote.list(pb.ListFilter())).machines
+                samples.append((time.perf_counter() - began) * 1000)
+                expect(len(machines) == 20_000, f"{len(machines)} machines instead of 20000")
+            return [row("provider.list.20000", samples[5:], 200)]
+
+
+async def measure_start(folder: Path) -> list[Row]:
+    """Seconds until the port is open, fresh and from the store; the slower one counts."""
+    seconds = []
+    for _ in range(2):
+        began = time.perf_counter()
+        with boot(folder, 20_000).wait_open() as provider:
+            seconds.append(time.perf_counter() - began)
+            async with provider.channel() as channel:
+                machines = (await Remote(channel).list(pb.ListFilter())).machines
+                expect(len(machines) == 20_000, f"{len(machines)} machines instead of 20000")
+            expect(provider.stop() == 0, "the provider did not stop cleanly")
+    return [row("provider.start.20000", [], 3.0, value=max(seconds), unit="s")]
+
+
+Scenario = Callable[[Path], Awaitable[list[Row]]]
+SCENARIOS: Sequence[tuple[Scenario, Sequence[tuple[str, float, str, str]]]] = (
+    (
+        measure_mutations,
+        (
+            ("provider.create.8000", 1000, "1/s", "higher"),
+            ("provider.create-one.8000", 10, "ms", "lower"),
+            ("provider.get.8000", 5, "ms", "lower"),
+        ),
+    ),
+    (measure_list, (("provider.list.20000", 200, "ms", "lower"),)),
+    (measure_start, (("provider.start.20000", 3.0, "s", "lower"),)),
+)
+
+
+def run() -> list[Row]:
+    """All rows; a scenario with a wrong result gives rows without figures."""
+    rows: list[Row] = []
+    for scenario, names in SCENARIOS:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                rows += asyncio.run(_awaited(scenario, Path(folder)))
+            except (AssertionError, OSError) as error:
+                sys.stderr.write(f"{scenario.__name__}: {error}\n")
+                rows += [failed(*bar) for bar in names]
+    return rows
+
+
+async def _awaited(scenario: Scenario, folder: Path) -> list[Row]:
+    return await scenario(folder)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(run(), indent=2) + "\n")

@@ -1,0 +1,87 @@
+"""What the provider declares: its options, capacity, prices and limits."""
+
+from datetime import date
+from typing import Annotated
+
+from bigfleet_provider_template import __version__
+from bigfleet_provider_template.errors import classify
+from bigfleet_provider_template.substrate import TemplateSubstrate
+from bigfleet_providerkit import (
+    Bucket,
+    Capacity,
+    CapacityType,
+    InterruptionTable,
+    KitOptions,
+    Limits,
+    MemorySubstrate,
+    Opt,
+    OptionError,
+    PriceTable,
+    ProviderSpec,
+    Timeouts,
+)
+from bigfleet_providerkit.kit import Kit
+
+TYPE, ZONE, REGION = "example-standard-4", "example-zone-a", "example-region"
+SHAPE = {"cpu": "4", "memory": "16Gi"}
+
+
+class TemplateOptions(KitOptions):
+    """The kit's options and this provider's own."""
+
+    provider: Annotated[
+        str | None, Opt("label on every machine and host; [a-z0-9-], at most 40", "example")
+    ] = "example"
+    token: Annotated[
+        str | None,
+        Opt("token of the cloud's API", env=("EXAMPLE_TOKEN",), secret=True, unset="none"),
+    ] = None
+
+
+async def check_credentials(options: TemplateOptions) -> None:
+    """Say what is missing before anything is tried."""
+    if not options.token:
+        raise OptionError(
+            "no credentials found (option, environment); set EXAMPLE_TOKEN, or run with "
+            "--use-fake-backend"
+        )
+
+
+async def open_substrate(options: TemplateOptions, kit: Kit) -> TemplateSubstrate:
+    """Connect to the cloud. Import its SDK here, so that --use-fake-backend does without."""
+    cloud = MemorySubstrate(
+        kit, slow=options.slow_ms / 1000, fail_rate=options.fail_rate, seed=options.fake_seed
+    )
+    return TemplateSubstrate(kit, cloud)
+
+
+def _slots(kind: str) -> dict[str, object]:
+    return {
+        "instance_type": TYPE,
+        "zone": ZONE,
+        "capacity_type": kind,
+        "resources": SHAPE,
+        "allocatable": SHAPE,
+    }
+
+
+SPEC = ProviderSpec(
+    name="template",
+    version=__version__,
+    options=TemplateOptions,
+    open=open_substrate,
+    classify=classify,
+    credentials=check_credentials,
+    region=lambda options: REGION,
+    mix=(Bucket(_slots("on_demand"), share=2), Bucket(_slots("spot"), share=1)),
+    prices=PriceTable.flat(date(2026, 11, 1), {TYPE: 0.40}, spot_fraction=0.3),
+    shapes={TYPE: Capacity(cpu=4000, memory=16 * 1024**3)},
+    interruption=InterruptionTable({TYPE: 0.05}),
+    capacity_types=frozenset({CapacityType.ON_DEMAND, CapacityType.SPOT}),
+    timeouts=Timeouts(create=300, configure=300, drain=600, delete=300),
+    limits=Limits(tag_key=128, tag_value=256, separator=":", blob=4 * 1024 * 1024),
+    consistency_window=0.0,
+    calls=(
+        "CreateHost", "DeleteHost", "ListHosts", "StartHost", "SetTags", "ListPrices", "ListTypes",
+    ),
+)  # fmt: skip

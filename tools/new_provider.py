@@ -1,0 +1,134 @@
+"""`make new-provider NAME=x [DEST=dir]`: copies providers/_template under a new name.
+
+Renames distribution, package, executable, classes, chart and pages. Inside the repository the copy
+lands in providers/x and is made known to the tools; with DEST it lands in DEST/bigfleet-provider-x
+and depends on the released distributions alone.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TEMPLATE = ROOT / "providers" / "_template"
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc", ".*_cache")
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+class CannotCopyError(ValueError):
+    """The copy cannot be made; the text says why and what to do."""
+
+
+def words_for(name: str) -> list[tuple[str, str]]:
+    """What is replaced by what, longest first."""
+    package = name.replace("-", "_")
+    camel = "".join(part.capitalize() for part in name.split("-"))
+    return [
+        ("bigfleet_provider_template", f"bigfleet_provider_{package}"),
+        ("bigfleet-provider-template", f"bigfleet-provider-{name}"),
+        ("bigfleet/provider-template", f"bigfleet/provider-{name}"),
+        ("providers/_template", f"providers/{name}"),
+        ("conformance-_template", f"conformance-{name}"),
+        ("TemplateSubstrate", f"{camel}Substrate"),
+        ("TemplateOptions", f"{camel}Options"),
+        ('name="template"', f'name="{name}"'),
+        ("provider `template`", f"provider `{name}`"),
+        ("# Provider template", f"# Provider {name}"),
+        ("EXAMPLE_TOKEN", f"{package.upper()}_TOKEN"),
+    ]
+
+
+def renamed(text: str, name: str) -> str:
+    """A file's text, or its path, under the new name."""
+    for old, new in words_for(name):
+        text = text.replace(old, new)
+    return text
+
+
+def copy_template(name: str, dest: Path | None, root: Path = ROOT) -> Path:
+    """Make the copy; the folder it lies in."""
+    if not NAME.fullmatch(name) or len(name) > 30:
+        raise CannotCopyError(
+            f"NAME={name!r} is no name for a provider; use a-z, 0-9 and -, at most 30 characters"
+        )
+    target = root / "providers" / name if dest is None else dest / f"bigfleet-provider-{name}"
+    if target.exists():
+        raise CannotCopyError(f"{target} exists; choose another name or remove it")
+    shutil.copytree(TEMPLATE, target, ignore=LEFT_OUT)
+    for path in sorted(target.rglob("*"), key=lambda path: -len(path.parts)):
+        if path.is_file():
+            text = path.read_text("utf-8")
+            path.write_text(renamed(text, name), "utf-8")
+        new = path.with_name(renamed(path.name, name))
+        if new != path:
+            path.rename(new)
+    if dest is None:
+        make_known(name, root / "pyproject.toml")
+    else:
+        add_tools(target / "pyproject.toml")
+    return target
+
+
+def make_known(name: str, pyproject: Path) -> None:
+    """Add the copy to the paths of the type checker and the linter."""
+    text = pyproject.read_text("utf-8")
+    for line in ('    "$MYPY_CONFIG_FILE_DIR/providers/_template/src",\n',):
+        if line in text:
+            text = text.replace(line, line + line.replace("_template", name))
+    text = text.replace(
+        '"providers/_template/src"', f'"providers/_template/src", "providers/{name}/src"', 1
+    )
+    package = f"bigfleet_provider_{name.replace('-', '_')}"
+    text = text.replace(
+        '"bigfleet_provider_template"', f'"bigfleet_provider_template", "{package}"'
+    )
+    pyproject.write_text(text, "utf-8")
+
+
+def add_tools(pyproject: Path) -> None:
+    """Outside the repository the copy brings the settings of its own tests."""
+    extra = """
+[project.optional-dependencies]
+test = [
+    "bigfleet-conformance",
+    "bigfleet-fakecloud",
+    "pytest>=8",
+    "pytest-asyncio>=0.24",
+]
+
+[tool.pytest.ini_options]
+addopts = ["--import-mode=importlib"]
+pythonpath = ["src"]
+testpaths = ["tests"]
+asyncio_mode = "auto"
+"""
+    pyproject.write_text(pyproject.read_text("utf-8").rstrip() + "\n" + extra, "utf-8")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Copy and say what comes next."""
+    parser = argparse.ArgumentParser(prog="make new-provider", description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("--dest", type=Path, help="a folder outside the repository")
+    options = parser.parse_args(argv)
+    try:
+        target = copy_template(options.name, options.dest)
+    except CannotCopyError as error:
+        print(error, file=sys.stderr)
+        return 2
+    shown = target.relative_to(ROOT) if options.dest is None else target
+    certify = (
+        f"make setup && make conformance-{options.name}"
+        if options.dest is None
+        else f"pip install {shown} && bigfleet-conformance run "
+        f'--exec "bigfleet-provider-{options.name}" --profile all'
+    )
+    print(f"Made {shown}. Certify it before you change a line:\n    {certify}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
