@@ -9,7 +9,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Distributions installed into the environment, dependencies first. A new part adds itself here.
-DISTS := api bigfleet providerkit $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml))
+DISTS := api bigfleet providerkit $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -85,6 +85,22 @@ proto: $(STAMP) ## Generate the package bigfleet_api from the protocol definitio
 new-provider: $(STAMP) ## Copy the example provider: NAME=x, and DEST=dir outside the repository
 	@test -n "$(NAME)" || { echo "Give a name: make new-provider NAME=mycloud" >&2; exit 2; }
 	@$(BIN)/python tools/new_provider.py "$(NAME)" $(if $(DEST),--dest "$(DEST)")
+
+.PHONY: conformance
+conformance: $(STAMP) ## Certify a running provider: TARGET=host:port, PROFILE=core, OUT=dir
+	@test -n "$(TARGET)" || { echo "Give a target: make conformance TARGET=127.0.0.1:9001" >&2; exit 2; }
+	@$(BIN)/bigfleet-conformance run --target "$(TARGET)" $(CONFORMANCE_ARGS) $(if $(PROFILE),--profile "$(PROFILE)")
+
+.PHONY: conformance-self
+conformance-self: $(STAMP) ## The suite on the in-tree fake, and the mutants that it must find
+	@$(BIN)/bigfleet-conformance run --provider fake --profile all $(if $(OUT),--out "$(OUT)")
+	@$(BIN)/pytest conformance/tests/mutants -q -n 2 --dist=worksteal $(ARGS)
+
+# One of ours by name: make conformance-_template [SUBSTRATE=http] [OUT=dir]
+conformance-%: $(STAMP)
+	@$(BIN)/bigfleet-conformance run --provider "$*" --profile all $(CONFORMANCE_ARGS)
+
+CONFORMANCE_ARGS = $(if $(SUBSTRATE),--substrate "$(SUBSTRATE)") $(if $(OUT),--out "$(OUT)") $(ARGS)
 
 .PHONY: docs
 docs: $(STAMP) ## Check that every link between our documents leads somewhere

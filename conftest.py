@@ -17,7 +17,10 @@ import bigfleet  # noqa: F401
 
 ROOT = Path(__file__).parent
 RUNGS = frozenset(
-    {"unit", "property", "golden", "closedloop", "integration", "crash", "queries", "deep", "e2e"}
+    {
+        *("unit", "property", "golden", "closedloop", "integration", "crash", "queries"),
+        *("mutants", "deep", "e2e"),
+    }
 )
 
 # Set before anything imports numba, so that a plain `pytest` shares the cache with make.

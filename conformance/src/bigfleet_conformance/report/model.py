@@ -1,0 +1,265 @@
+"""The report: one document with everything a run found out, and a digest over all of it."""
+
+import hashlib
+import json
+import os
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
+from typing import Any
+
+from bigfleet_conformance.options import Options, Target
+from bigfleet_conformance.registry import Behaviour, Profile, all_behaviours, digest
+from bigfleet_conformance.results import (
+    Claim,
+    Findings,
+    Result,
+    Status,
+    Verdict,
+    exit_code,
+    required_by,
+    verdict,
+)
+
+SCHEMA_VERSION = 1
+DISTRIBUTION = "bigfleet-conformance"
+NEVER_RUN = Result("", Status.NOT_RUN, reason="outside the chosen profiles or left out")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who was looked at."""
+
+    name: str
+    version: str
+    source: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The document, and what a caller asks of it most."""
+
+    document: Mapping[str, Any]
+    exit_code: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict."""
+        return Verdict(self.document["verdict"])
+
+    def status(self, id: str) -> Status:
+        """How a behaviour ended."""
+        return Status(self.behaviour(id)["status"])
+
+    def behaviour(self, id: str) -> Mapping[str, Any]:
+        """One row."""
+        found: Mapping[str, Any] = next(b for b in self.document["behaviors"] if b["id"] == id)
+        return found
+
+    def with_status(self, *statuses: Status) -> list[Mapping[str, Any]]:
+        """The rows that ended like this."""
+        return [b for b in self.document["behaviors"] if b["status"] in statuses]
+
+
+def suite_version() -> str:
+    """The version of this distribution."""
+    try:
+        return metadata.version(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return "0.0.0"
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """A fingerprint of everything but the fingerprint."""
+    rest = {key: value for key, value in document.items() if key != "digest"}
+    raw = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def build(
+    *,
+    subject: Subject,
+    target: Target,
+    options: Options,
+    profiles: Sequence[Profile],
+    claims: Sequence[Claim],
+    findings: Findings,
+    started: datetime,
+    duration_s: float,
+    environment: Mapping[str, str],
+) -> Report:
+    """The report of a run."""
+    registry = all_behaviours()
+    required = [b.id for b in registry.values() if required_by(b, profiles, options.scope)]
+    if options.substrate == "http":
+        required = [id for id in required if registry[id].lane != "large"]
+    rows = [
+        _row(b, findings.results.get(b.id, NEVER_RUN), required=b.id in set(required))
+        for b in registry.values()
+    ]
+    outcome = verdict(
+        required,
+        findings.results,
+        findings.baseline,
+        partial=options.partial,
+        baseline_due=Profile.CORE in profiles and not options.only,
+    )
+    document: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "suite": {"version": suite_version(), "registry_digest": digest(registry.values())},
+        "provider": {
+            "name": subject.name,
+            "version": subject.version,
+            "source": subject.source,
+            "command": subject.command,
+        },
+        "substrate": options.substrate,
+        "scope": options.scope,
+        "profiles": [str(profile) for profile in profiles],
+        "claims": [
+            {"capability": str(c.capability), "source": c.source, "confirmed": c.confirmed}
+            for c in claims
+        ],
+        "environment": {
+            **environment,
+            "cpus": os.cpu_count() or 1,
+            "started": started.isoformat(timespec="seconds"),
+            "duration_s": round(duration_s, 3),
+            "seed": options.seed,
+            "options": _options(options),
+        },
+        "lanes": [
+            {
+                "name": lane.name,
+                "subject": lane.subject,
+                "subject_version": lane.subject_version,
+                "boot_s": lane.boot_s,
+                "duration_s": lane.duration_s,
+            }
+            for lane in findings.lanes
+        ],
+        "baseline": _baseline(findings),
+        "behaviors": rows,
+        "summary": _summary(rows),
+        "limits": findings.limits,
+        "partial": options.partial,
+        "verdict": str(outcome),
+        "reproduce": reproduce(target, options),
+    }
+    document["digest"] = digest_of(document)
+    asked = [r.status for r in findings.results.values()]
+    asked += [c.status for c in findings.baseline]
+    return Report(document, exit_code(outcome, partial=options.partial, asked=asked))
+
+
+def _row(behaviour: Behaviour, result: Result, *, required: bool) -> dict[str, Any]:
+    return {
+        "id": behaviour.id,
+        "area": str(behaviour.area),
+        "title": behaviour.title,
+        "profiles": [str(profile) for profile in behaviour.profiles],
+        "capability": [str(need) for need in behaviour.needs],
+        "required": required,
+        "status": str(result.status),
+        "duration_s": round(result.duration_s, 3),
+        "lane": result.lane,
+        "reason": result.reason,
+        "evidence": list(result.evidence),
+    }
+
+
+def _baseline(findings: Findings) -> dict[str, Any]:
+    counts = Counter(check.status for check in findings.baseline)
+    return {
+        "tests": len(findings.baseline),
+        "passed": counts[Status.PASSED],
+        "failed": counts[Status.FAILED] + counts[Status.ERROR],
+        "skipped": counts[Status.SKIPPED],
+        "checks": [
+            {
+                "name": check.name,
+                "group": check.group,
+                "status": str(check.status),
+                "reason": check.reason,
+                "duration_s": round(check.duration_s, 3),
+            }
+            for check in findings.baseline
+        ],
+    }
+
+
+def _summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    counts = Counter(row["status"] for row in rows)
+    needed = [row for row in rows if row["required"]]
+    missing = (Status.ERROR, Status.NOT_IMPLEMENTED, Status.NOT_RUN)
+    return {
+        "total_behaviors": len(rows),
+        "passed": counts[Status.PASSED],
+        "failed": counts[Status.FAILED],
+        "skipped": counts[Status.SKIPPED],
+        "errors": counts[Status.ERROR],
+        "not_implemented": counts[Status.NOT_IMPLEMENTED],
+        "not_run": counts[Status.NOT_RUN],
+        "required": len(needed),
+        "required_failed": sum(row["status"] == Status.FAILED for row in needed),
+        "required_missing": sum(row["status"] in missing for row in needed),
+    }
+
+
+def _options(options: Options) -> dict[str, Any]:
+    return {
+        "profiles": list(options.profiles),
+        "scope": options.scope,
+        "claims": list(options.claims),
+        "substrate": options.substrate,
+        "quick": options.quick,
+        "only": list(options.only),
+        "skip": list(options.skip),
+        "seed_count": options.seed_count,
+        "scale_seed": options.scale_seed,
+        "soak_s": options.soak_s,
+        "port": options.port,
+        "jobs": options.jobs,
+        "settle_s": options.settle_s,
+    }
+
+
+def reproduce(target: Target, options: Options) -> list[str]:
+    """The command that repeats the run."""
+    words = ["bigfleet-conformance", "run"]
+    if target.address:
+        words += ["--target", target.address]
+    elif target.provider:
+        words += ["--provider", target.provider]
+    else:
+        words += ["--exec", target.command or "(in process)"]
+    for profile in options.profiles:
+        words += ["--profile", profile]
+    for flag, given in (("--claim", options.claims), ("--only", options.only)):
+        for value in given:
+            words += [flag, value]
+    for value in options.skip:
+        words += ["--skip", value]
+    defaults = Options()
+    for flag, name in (
+        ("--scope", "scope"),
+        ("--substrate", "substrate"),
+        ("--seed-count", "seed_count"),
+        ("--scale-seed", "scale_seed"),
+        ("--port", "port"),
+        ("--jobs", "jobs"),
+    ):
+        if getattr(options, name) != getattr(defaults, name):
+            words += [flag, str(getattr(options, name))]
+    if options.settle_s != defaults.settle_s:
+        words += ["--settle-timeout", f"{options.settle_s:g}s"]
+    if options.soak_s != defaults.soak_s:
+        words += ["--soak", f"{options.soak_s:g}s"]
+    if options.quick:
+        words.append("--quick")
+    words += ["--seed", str(options.seed)]
+    return [shlex.join(words)]

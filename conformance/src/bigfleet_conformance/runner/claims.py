@@ -1,0 +1,185 @@
+"""What a provider offers: asked of its help, its profile, its configuration, and of itself.
+
+The probe walks one machine through its life with a few calls. It judges nothing; it only finds out
+which behaviours apply, and how long a transition takes.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_conformance.errors import Finding, UsageError
+from bigfleet_conformance.harness.calls import Code
+from bigfleet_conformance.harness.oracles import CONFIGURED, IDLE, TRANSITIONAL
+from bigfleet_conformance.harness.probe import FAULT_LABEL, Probe
+from bigfleet_conformance.options import ALL, Options
+from bigfleet_conformance.registry import Capability, Profile
+from bigfleet_conformance.results import Claim
+
+LONG_ENOUGH_S = 0.2
+LONG_TRANSITION_S = 5.0
+BY_PROFILE: Mapping[Profile, Capability] = {
+    Profile.CLOUD: Capability.DELETE,
+    Profile.FAULT: Capability.FAULT,
+    Profile.DURABLE: Capability.DURABLE,
+    Profile.SCALE: Capability.SCALE,
+    Profile.SECURE: Capability.TLS,
+}
+BY_FLAG: Mapping[str, Capability] = {
+    "--slow-ms": Capability.SLOW,
+    "--heal-after": Capability.HEAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the probe saw."""
+
+    delete: bool
+    revisions: bool
+    continues: bool
+    spot: bool
+    fault_slots: bool
+    machines: int
+    longest_s: float
+    transitional_s: float
+    complaint: str = ""
+
+    def sentence(self) -> str:
+        """The first line of a run."""
+        offers = [
+            name
+            for name, there in (
+                ("Delete", self.delete),
+                ("SinceRevision", self.revisions),
+                ("Continuation", self.continues),
+                ("spot machines", self.spot),
+                ("fault slots", self.fault_slots),
+            )
+            if there
+        ]
+        text = ", ".join(offers) or "nothing optional"
+        return (
+            f"probe: {self.machines} machines; offers {text}; "
+            f"longest transition {self.longest_s * 1000:.0f} ms"
+            + (f"; {self.complaint}" if self.complaint else "")
+        )
+
+
+async def look(p: Probe) -> Seen:
+    """Walk one machine, and see what there is; a provider that cannot even list offers nothing."""
+    try:
+        machines = await p.sweep()
+    except Finding as finding:
+        return Seen(False, False, False, False, False, 0, 0.0, 0.0, f"List failed: {finding}")
+    first = await p.list(most=1)
+    second = await p.list(most=1, since=first.revision) if first.revision else pb.MachineList()
+    new = {m.id for m in second.machines} - {m.id for m in first.machines}
+    watch = _Stopwatch(p)
+    delete, complaint = False, ""
+    try:
+        delete = await watch.walk()
+    except Finding as finding:
+        complaint = f"the first walk failed: {finding}"
+    return Seen(
+        delete=delete,
+        revisions=bool(first.revision),
+        continues=bool(new),
+        spot=any(m.capacity_type == pb.CAPACITY_TYPE_SPOT for m in machines),
+        fault_slots=any(m.labels.get(f"{FAULT_LABEL}create") == "error" for m in machines),
+        machines=len(machines),
+        longest_s=watch.longest_s,
+        transitional_s=watch.transitional_s,
+        complaint=complaint,
+    )
+
+
+class _Stopwatch:
+    """One walk, with the time each transition took and was seen to take."""
+
+    def __init__(self, p: Probe) -> None:
+        self.p = p
+        self.longest_s = 0.0
+        self.transitional_s = 0.0
+
+    async def walk(self) -> bool:
+        walker = self.p.slot()
+        await self._time(walker.id, await walker.try_create(), IDLE)
+        await self._time(walker.id, await walker.try_configure(self.p.binding()), CONFIGURED)
+        await self._time(walker.id, await walker.try_drain(), IDLE)
+        answer = await walker.try_delete()
+        return answer.code is not Code.UNIMPLEMENTED
+
+    async def _time(self, machine: str, answer: object, target: int) -> None:
+        began = time.monotonic()
+        seen_until = began
+        while True:
+            record = await self.p.see(machine)
+            now = time.monotonic()
+            if record.state in TRANSITIONAL:
+                seen_until = now
+            if record.state == target or now - began > self.p.pace.settle_s:
+                break
+        self.longest_s = max(self.longest_s, now - began)
+        self.transitional_s = max(self.transitional_s, seen_until - began)
+
+
+def chosen_profiles(options: Options, seen: Seen, *, bootable: bool) -> tuple[Profile, ...]:
+    """The profiles of a run; `all` depends on what the provider is."""
+    if ALL not in options.profiles:
+        return tuple(dict.fromkeys(Profile(name) for name in options.profiles))
+    delete_claimed = seen.delete or "delete" in {claim.lower() for claim in options.claims}
+    chosen = [Profile.CORE, Profile.CLOUD if delete_claimed else Profile.BARE_METAL]
+    if seen.spot:
+        chosen.append(Profile.SPOT)
+    if bootable:
+        chosen += [Profile.FAULT, Profile.DURABLE, Profile.SCALE, Profile.SECURE]
+    elif seen.fault_slots:
+        chosen.append(Profile.FAULT)
+    if not chosen:
+        raise UsageError("no profile applies, so nothing would be required")
+    return tuple(chosen)
+
+
+def gather_claims(
+    options: Options,
+    profiles: Iterable[Profile],
+    seen: Seen,
+    *,
+    help_text: str,
+    slow_instance: bool,
+    configured: Iterable[str] = (),
+) -> list[Claim]:
+    """Every claim with the first source that made it."""
+    found: dict[Capability, Claim] = {}
+    confirmed = {
+        Capability.DELETE: seen.delete,
+        Capability.SINCE_REVISION: seen.revisions,
+        Capability.CONTINUATION: seen.continues,
+        Capability.FAULT: seen.fault_slots,
+        Capability.SLOW: seen.transitional_s >= LONG_ENOUGH_S,
+    }
+
+    def add(capability: Capability, source: str) -> None:
+        found.setdefault(capability, Claim(capability, source, confirmed.get(capability, False)))
+
+    for profile in profiles:
+        if profile in BY_PROFILE:
+            add(BY_PROFILE[profile], f"profile {profile}")
+    words = {str(capability).lower(): capability for capability in Capability}
+    for claim in options.claims:
+        add(words[claim.lower()], "--claim")
+    for claim in configured:
+        if claim.lower() not in words:
+            raise UsageError(f"conformance.yaml claims {claim!r}, which is no capability")
+        add(words[claim.lower()], "conformance.yaml")
+    for flag, capability in BY_FLAG.items():
+        if flag in help_text:
+            add(capability, f"help names {flag}")
+    if slow_instance:
+        add(Capability.SLOW, "slow instance")
+    for capability, true in confirmed.items():
+        if true:
+            add(capability, "probe")
+    return list(found.values())

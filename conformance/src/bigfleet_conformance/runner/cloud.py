@@ -1,0 +1,91 @@
+"""The fake cloud of a run over HTTP: one process per lane, kept over every restart of the provider.
+
+What a provider launched is still there after it was killed, as it would be in a real cloud. Started
+with `http.cloud` of conformance.yaml, in which `{port}` and `{latency_ms}` are filled in; without
+them the flags `--addr` and `--latency-ms` are appended.
+"""
+
+import asyncio
+import os
+import shlex
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bigfleet_conformance.errors import BootError
+from bigfleet_conformance.registry import LaneName
+
+BOOT_LIMIT_S = 20.0
+
+
+@dataclass(slots=True)
+class FakeCloud:
+    """Starts fake clouds, one per lane and latency."""
+
+    command: str
+    logs: Path
+    _running: dict[LaneName, tuple[asyncio.subprocess.Process, dict[str, str]]] = field(
+        default_factory=dict
+    )
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def words(self, lane: LaneName, slow_ms: int) -> dict[str, str]:
+        """What is filled in for the provider of a lane: the cloud's address and a free port."""
+        async with self._lock:
+            if lane not in self._running:
+                self._running[lane] = await self._start(lane, slow_ms)
+            return self._running[lane][1]
+
+    async def _start(
+        self, lane: LaneName, slow_ms: int
+    ) -> tuple[asyncio.subprocess.Process, dict[str, str]]:
+        from bigfleet_conformance.runner.process import find_executable, free_port, tail
+
+        port, bootstrap = free_port(), free_port()
+        filled = self.command.replace("{port}", str(port)).replace("{latency_ms}", str(slow_ms))
+        arguments = shlex.split(filled)
+        if arguments[0] in ("python", "python3"):
+            arguments[0] = sys.executable
+        else:
+            arguments[0] = find_executable(arguments[0])
+        if "{port}" not in self.command:
+            arguments.append(f"--addr=127.0.0.1:{port}")
+        if slow_ms and "{latency_ms}" not in self.command:
+            arguments.append(f"--latency-ms={slow_ms}")
+        self.logs.mkdir(parents=True, exist_ok=True)
+        log = self.logs / f"cloud-{lane}-{port}.log"
+        with log.open("ab") as out:
+            process = await asyncio.create_subprocess_exec(
+                *arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=dict(os.environ),
+            )
+        ends = time.monotonic() + BOOT_LIMIT_S
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                if process.returncode is not None or time.monotonic() > ends:
+                    if process.returncode is None:
+                        process.kill()
+                    await process.wait()
+                    raise BootError(f"the fake cloud did not start:\n{tail(log)}") from None
+                await asyncio.sleep(0.02)
+                continue
+            writer.close()
+            words = {
+                "endpoint": f"http://127.0.0.1:{port}",
+                "bootstrap_port": str(bootstrap),
+            }
+            return process, words
+
+    async def close(self) -> None:
+        """End every fake cloud."""
+        for process, _ in self._running.values():
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+        self._running.clear()
