@@ -1,4 +1,32 @@
-"""The engine: normalise, assign, preempt, reclaim, and explain.
+"""The decision engine: which machines serve which cluster. Pure: no I/O, no clock, no randomness.
 
-A pure function from demand and inventory to a plan. It has no clock, no I/O and no memory.
+The package follows the pipeline:
+
+    tables      columns in one scale, classes with their costs
+    matching    requirements against classes; domains: gangs' and spreads' topology
+    normalise   gangs that fit on one machine fold; rows in the total order
+    arrange     rows, facts and lists as the kernels read them; work: room to write in
+    kernels     credit, acquire, gangs, preempt, reclaim: compiled, over columns
+    concurrency workers that propose ahead, one broker that commits in order
+    finish      plan: actions, stamps, verdicts, next carry; explain: reasons in words
 """
+
+from bigfleet.decision.carry import BackOff, Carry
+from bigfleet.decision.engine import Engine
+from bigfleet.decision.kinds import ActionKind, Reason
+from bigfleet.decision.plan import Action, Counters, Plan
+from bigfleet.decision.policy import Policy, VictimWeights, drain_grace_seconds
+
+__all__ = [
+    "Action",
+    "ActionKind",
+    "BackOff",
+    "Carry",
+    "Counters",
+    "Engine",
+    "Plan",
+    "Policy",
+    "Reason",
+    "VictimWeights",
+    "drain_grace_seconds",
+]

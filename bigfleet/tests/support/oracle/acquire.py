@@ -219,7 +219,7 @@ def give_back(world: World, row: Row, taken: list[Machine]) -> list[Machine]:
             if other is not m:
                 left = world.minus(row, left, other)
         rest = [k for k in kept if k is not m]
-        if covered(left) and skew_holds(world, row, rest):
+        if covered(left) and skew_holds(world, row, rest, m):
             kept = rest
             untake(world, m)
     return kept
@@ -236,7 +236,8 @@ def commit(world: World, row: Row, taken: Iterable[Machine]) -> None:
 
 
 def constraints(row: Row) -> list[tuple[str, int]]:
-    if row.is_gang:
+    """Same wins over spread on one need, also where its gangs are folded."""
+    if row.is_gang or row.folded:
         return []
     return [
         (s.key, max(1, s.max_skew))
@@ -270,8 +271,8 @@ def within_skew(
     return idle, speculative
 
 
-def skew_holds(world: World, row: Row, taken: list[Machine]) -> bool:
-    """After giving one back, no domain of the row exceeds the smallest by more than its skew."""
+def skew_holds(world: World, row: Row, taken: list[Machine], gone: Machine) -> bool:
+    """With one given back, no domain of the row exceeds the smallest by more than its skew."""
     have = [world.machines[mid] for mid in row.claims] + taken
     for key, skew in constraints(row):
         counts: dict[str, int] = {}
@@ -280,7 +281,8 @@ def skew_holds(world: World, row: Row, taken: list[Machine]) -> bool:
             if value is not None:
                 counts[value] = counts.get(value, 0) + 1
         could = [m for pool in free_for(world, row, None, planned=False) for m in pool]
-        for m in could:
+        labelled = [m for m in could if all(k in m.matchable_labels() for k, _ in constraints(row))]
+        for m in [*labelled, gone]:
             if (value := m.matchable_labels().get(key)) is not None:
                 counts.setdefault(value, 0)
         taken_values = {m.matchable_labels()[key] for m in taken}

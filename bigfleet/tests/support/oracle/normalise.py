@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from bigfleet.model import Machine, MachineState, Need, matches_all, total_order_key
 from bigfleet.model.facts import ClusterFacts
@@ -35,16 +36,18 @@ def normalise(
             shrunk_at = sequence
         remembered[key] = (len(members), shrunk_at)
         rows.append(_folded_row(members, shrunk_at))
-    rows.sort(key=_order)
+    names = sorted({d for row in rows for d in row.need.aggregate})
+    rows.sort(key=lambda row: _order(row, names))
     for position, row in enumerate(rows):
         row.position = position
         row.units = is_uniform_multiple(row.need.aggregate, row.need.min_unit)
     return rows, remembered
 
 
-def _order(row: Row) -> tuple[object, ...]:
-    aggregate = tuple(sorted((d, v) for d, v in row.need.aggregate.items() if v))
-    return (*total_order_key(row.need), row.folded, aggregate)
+def _order(row: Row, names: list[str]) -> tuple[object, ...]:
+    """The total order; folded rows of one profile after plain ones, by what they ask for."""
+    amounts = tuple(row.need.min_unit.get(d) or inf for d in names) if row.folded else ()
+    return (*total_order_key(row.need), row.folded, amounts)
 
 
 def _fold_key(need: Need) -> FoldKey:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, drain_grace_seconds
 from bigfleet.model import Machine, MachineState, PenaltyBucket, Stamp
-from oracle.acquire import acquire, can_serve, commit, missing_units, satisfied, untake
+from oracle.acquire import acquire, can_serve, commit, satisfied, untake
 from oracle.world import Row, Vector, World, covered
 
 S = MachineState
@@ -12,8 +12,9 @@ S = MachineState
 
 def preempt(world: World) -> None:
     budget = dict(world.policy.reclaim_budget) if world.policy.reclaim_budget is not None else None
-    for row in world.rows:
-        if satisfied(world, row) or world.fact(row.need.cluster).blocked:
+    unmet = [row for row in world.rows if not satisfied(world, row)]
+    for row in unmet:
+        if world.fact(row.need.cluster).blocked:
             continue
         if row.is_gang and row.domain is None:
             continue
@@ -43,9 +44,11 @@ def _preempt_for(world: World, row: Row, budget: dict[str, int] | None) -> None:
 
 def _missing(world: World, row: Row) -> Vector:
     left = world.deficit(row)
+    for mid in row.lost:
+        left = world.minus(row, left, world.machines[mid])
     if row.gangs:
         served = sum(covered(world.deficit(g)) for g in row.gangs)
-        units = missing_units(world, row) - served
+        units = max(-(-v // row.need.min_unit[d]) for d, v in left.items()) - served
         left = {d: units * row.need.min_unit[d] for d in row.demanded}
     for mid in row.expected:
         left = world.minus(row, left, world.machines[mid])
@@ -166,6 +169,8 @@ def _take_from(world: World, row: Row, m: Machine, budget: dict[str, int] | None
     priority = held_priority(world, m)
     holder = world.claimed_by.get(m.id)
     if holder is not None:
+        if m.id in holder.claims:
+            holder.lost.append(m.id)
         world.unclaim(m)
     stamp = Stamp.for_need(world.member_for(row), 0)
     if m.cluster == row.need.cluster:

@@ -53,7 +53,7 @@ def releases(world: World) -> list[Machine]:
     }
     found = []
     for m in world.machines.values():
-        if m.state is not S.IDLE or m.excluded or m.id in world.taken_by:
+        if m.state is not S.IDLE or not world.usable(m) or m.id in world.taken_by:
             continue
         owner = world.owner(m.stamp)
         reserved = owner is not None and not satisfied(world, owner)

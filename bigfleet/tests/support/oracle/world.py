@@ -43,6 +43,7 @@ class Row:
     candidates: list[tuple[tuple[str, ...], Fraction, bool]] = field(default_factory=list)
     picks: list[str] = field(default_factory=list)
     moved_in: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
     done: bool = False
     gangs: list[Row] = field(default_factory=list)
     parent: Row | None = None

@@ -1,0 +1,103 @@
+"""What one cycle leaves for the next: goes in and comes out as one value.
+
+The engine keeps nothing itself. What happened between two cycles (a Create that failed for lack of
+capacity, a drain that took its time) is worked into the carry by the functions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision.policy import SECOND
+from bigfleet.model.columns import Offering
+
+I64 = npt.NDArray[np.int64]
+K = TypeVar("K")
+FoldKey = tuple[int, int, tuple[int, ...]]
+"""Cluster, profile without Same, and one member's amounts."""
+
+COOLING_FIRST = 30 * SECOND
+COOLING_MOST = 600 * SECOND
+BOOTSTRAP_FIRST = 10 * SECOND
+BOOTSTRAP_MOST = 600 * SECOND
+_DRAIN_WEIGHT = 0.3
+"""Weight of the newest drain time; three drains make two thirds of the estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """Out until a time; the next wait doubles."""
+
+    until: int
+    wait: int
+
+
+def _none() -> I64:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Carry:
+    """The state between cycles. Rows are machine rows, identities those of the shard's symbols."""
+
+    last_sequence: int = 0
+    unclaimed_since: I64 = field(default_factory=_none)
+    """Per machine row: since when nobody claims it; 0 for claimed."""
+    unmet_since: I64 = field(default_factory=_none)
+    """Per identity: since when its need is unmet; 0 for met."""
+    homeless_since: I64 = field(default_factory=_none)
+    """Per identity: since when its gang finds no covering domain; 0 for never."""
+    folds: Mapping[FoldKey, tuple[int, int]] = field(default_factory=dict)
+    """Per folded row: how many members it had, and the sequence number at which it last shrank."""
+    stock_outs: Mapping[Offering, BackOff] = field(default_factory=dict)
+    bootstraps: Mapping[str, BackOff] = field(default_factory=dict)
+    drain_seconds: Mapping[Offering, float] = field(default_factory=dict)
+
+    def with_stock_out(self, offering: Offering, now: int) -> Carry:
+        """A Create of this offering failed for lack of capacity: keep off it for a while."""
+        grown = _grown(self.stock_outs, offering, now, COOLING_FIRST, COOLING_MOST)
+        return replace(self, stock_outs=grown)
+
+    def with_stock(self, offering: Offering) -> Carry:
+        """A Create of this offering succeeded: the next stock-out starts from the shortest wait."""
+        return replace(self, stock_outs=_without(self.stock_outs, offering))
+
+    def with_bootstrap_failure(self, cluster: str, now: int) -> Carry:
+        """A cluster could not deliver bootstrap data: acquire nothing for it for a while."""
+        grown = _grown(self.bootstraps, cluster, now, BOOTSTRAP_FIRST, BOOTSTRAP_MOST)
+        return replace(self, bootstraps=grown)
+
+    def with_bootstrap(self, cluster: str) -> Carry:
+        """A cluster delivered bootstrap data again."""
+        return replace(self, bootstraps=_without(self.bootstraps, cluster))
+
+    def with_drain(self, offering: Offering, seconds: float) -> Carry:
+        """A drain of this offering took so long; later ones weigh more."""
+        known = self.drain_seconds.get(offering, seconds)
+        smoothed = known + _DRAIN_WEIGHT * (seconds - known)
+        return replace(self, drain_seconds={**self.drain_seconds, offering: smoothed})
+
+    def cooling(self, now: int) -> frozenset[Offering]:
+        """Offerings that are out of the pool now."""
+        return frozenset(o for o, b in self.stock_outs.items() if now < b.until)
+
+    def backed_off(self, now: int) -> frozenset[str]:
+        """Clusters in bootstrap back-off now."""
+        return frozenset(c for c, b in self.bootstraps.items() if now < b.until)
+
+
+def _grown(
+    waits: Mapping[K, BackOff], key: K, now: int, first: int, most: int
+) -> dict[K, BackOff]:
+    known = waits.get(key)
+    wait = first if known is None else min(2 * known.wait, most)
+    return {**waits, key: BackOff(now + wait, wait)}
+
+
+def _without(waits: Mapping[K, BackOff], key: K) -> dict[K, BackOff]:
+    return {k: v for k, v in waits.items() if k != key}

@@ -1,0 +1,189 @@
+"""Topology of one cycle: domain keys, masks over topology columns, and who asks for them.
+
+A domain key is the label (or labels) whose value a gang's machines share or a spread counts. Its
+domains are numbered; a label of the class numbers its values here, a topology column brings its
+own numbers. Everything derived is per cycle; what depends on a profile alone is kept in Matcher.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision.kernels.layout import FAILED, I32, I64, U8
+from bigfleet.decision.matching import DomainKey, Matcher, Shape, column_mask
+from bigfleet.model import Requirement
+from bigfleet.model.columns import Demand, MachineColumns
+
+
+@dataclass
+class Topology:
+    """What the demand of one cycle asks of labels and domains."""
+
+    fleet: MachineColumns
+    matcher: Matcher
+    columns: list[str] = field(default_factory=list)
+    """Topology columns in use; combined keys get a column of their own."""
+    _extra: dict[str, I32] = field(default_factory=dict)
+    _names: dict[str, list[str]] = field(default_factory=dict)
+    keys: dict[DomainKey, int] = field(default_factory=dict)
+    masks: dict[Requirement, int] = field(default_factory=dict)
+    sets: dict[tuple[Requirement, ...], int] = field(default_factory=dict)
+    shapes: dict[int, Shape] = field(default_factory=dict)
+    _alive: dict[tuple[Requirement, ...], U8] = field(default_factory=dict)
+
+    def shape(self, profile: int) -> Shape:
+        """Requirements of a profile, by where they are looked up."""
+        found = self.shapes.get(profile)
+        if found is None:
+            columns = frozenset(self.fleet.topology)
+            found = self.matcher.shape(self.fleet.symbols.profiles[profile], columns)
+            self.shapes[profile] = found
+        return found
+
+    def gangs(self, demand: Demand) -> I64:
+        """Demand rows with a Same requirement."""
+        profiles = self.fleet.symbols.profiles
+        same = np.array([bool(p.same) for p in profiles], np.bool_)
+        return np.flatnonzero(same[demand.profile]) if len(same) else np.zeros(0, np.int64)
+
+    def without_same(self, demand: Demand) -> I32:
+        """Per demand row: its profile without Same."""
+        symbols = self.fleet.symbols
+        out = demand.profile.copy()
+        for p in np.unique(demand.profile):
+            profile = symbols.profiles[p]
+            if profile.same:
+                out[demand.profile == p] = symbols.profile(profile.without_same())
+        return out
+
+    def alive(self, profile: int, by_state: I64) -> U8:
+        """Classes with a matching machine in any state but Failed."""
+        shape = self.shape(profile)
+        matches = self.matcher.classes(shape.by_class, self.fleet.classes)
+        return matches & self._with_column(shape.by_column, by_state)
+
+    def _with_column(self, requirements: tuple[Requirement, ...], by_state: I64) -> U8:
+        found = self._alive.get(requirements)
+        if found is None:
+            fleet = self.fleet
+            if requirements:
+                ok = (fleet.state > 0) & (fleet.state != FAILED)
+                for r in requirements:
+                    ok &= column_mask(r, fleet)[fleet.topology[r.key] + 1] > 0
+                counts = np.bincount(fleet.cls[ok], minlength=len(fleet.classes))
+            else:
+                counts = by_state[:, 1:FAILED].sum(axis=1)
+            found = self._alive[requirements] = (counts > 0).astype(np.uint8)
+        return found
+
+    # -- numbering ---------------------------------------------------------------------------
+
+    def column(self, key: str) -> int:
+        """The number of a topology column."""
+        if key not in self.columns:
+            self.columns.append(key)
+        return self.columns.index(key)
+
+    def mask(self, requirement: Requirement) -> int:
+        """The number of a requirement on a topology column."""
+        self.column(requirement.key)
+        return self.masks.setdefault(requirement, len(self.masks))
+
+    def match_set(self, requirements: tuple[Requirement, ...]) -> int:
+        """The number of a set of requirements on classes."""
+        return self.sets.setdefault(requirements, len(self.sets))
+
+    def domain(self, key: DomainKey) -> int:
+        """The number of a domain key; -1 for none."""
+        if not key:
+            return -1
+        found = self.keys.get(key)
+        if found is None:
+            if len(key) > 1:
+                self._combine(key)
+            elif key[0] in self.fleet.topology:
+                self.column(key[0])
+            found = self.keys[key] = len(self.keys)
+        return found
+
+    def _combine(self, key: DomainKey) -> None:
+        """A gang under several labels: one column of their combinations."""
+        parts = [self._values(k) for k in key]
+        stacked = np.stack([values for values, _ in parts])
+        present = (stacked >= 0).all(axis=0)
+        distinct, inverse = np.unique(stacked[:, present], axis=1, return_inverse=True)
+        column = np.full(len(self.fleet), -1, np.int32)
+        column[present] = inverse.reshape(-1)
+        name = "\x00".join(key)
+        self._extra[name] = column
+        self._names[name] = [
+            "\x00".join(parts[i][1][int(v)] for i, v in enumerate(combination))
+            for combination in distinct.T
+        ]
+        self.columns.append(name)
+
+    def _values(self, key: str) -> tuple[I32, list[str]]:
+        if key in self.fleet.topology:
+            return self.fleet.topology[key], list(self.fleet.topology_names[key])
+        by_class, names = self._class_values(key)
+        return by_class[self.fleet.cls], names
+
+    def _class_values(self, key: str) -> tuple[I32, list[str]]:
+        labels = self.fleet.classes.labels
+        names = sorted({label[key] for label in labels if key in label})
+        number = {name: i for i, name in enumerate(names)}
+        return np.array([number.get(label.get(key, ""), -1) if key in label else -1
+                         for label in labels], np.int32), names  # fmt: skip
+
+    # -- arrays ------------------------------------------------------------------------------
+
+    def stacked_columns(self) -> I32:
+        """[column, machine]; at least one row, so that kernels need no special case."""
+        arrays = [self._extra[c] if c in self._extra else self.fleet.topology[c] for c in self.columns]
+        if not arrays:
+            return np.zeros((1, 0), np.int32)
+        if len(arrays) == 1:
+            return arrays[0][None, :]
+        return np.stack(arrays)
+
+    def mask_arrays(self) -> tuple[I32, U8]:
+        """Column and allowed values per mask."""
+        column = np.array([self.columns.index(r.key) for r in self.masks], np.int32)
+        rows = [column_mask(r, self.fleet) for r in self.masks]
+        width = max((len(row) for row in rows), default=1)
+        values = np.zeros((max(1, len(rows)), width), np.uint8)
+        for i, row in enumerate(rows):
+            values[i, : len(row)] = row
+        return column, values
+
+    def domain_arrays(self) -> tuple[I32, I32, I32, I32, dict[int, list[str]]]:
+        """Per domain key: column or -1, domain of each class, rank of names, count; and names."""
+        size = max(1, len(self.keys))
+        column = np.full(size, -1, np.int32)
+        of_class = np.full((size, len(self.fleet.classes)), -1, np.int32)
+        names: dict[int, list[str]] = {}
+        ranks: list[npt.NDArray[np.int32]] = [np.zeros(0, np.int32)] * size
+        for key, number in self.keys.items():
+            label = "\x00".join(key)
+            if label in self.columns:
+                column[number] = self.columns.index(label)
+                if label in self._names:
+                    names[number] = self._names[label]
+                    ranks[number] = np.arange(len(names[number]), dtype=np.int32)
+                    order = sorted(range(len(names[number])), key=names[number].__getitem__)
+                    ranks[number][order] = np.arange(len(order), dtype=np.int32)
+                else:
+                    known = self.fleet.topology_names[label]
+                    names[number] = list(known)
+                    ranks[number] = known.rank()
+            else:
+                of_class[number], names[number] = self._class_values(label)
+                ranks[number] = np.arange(len(names[number]), dtype=np.int32)
+        count = np.array([len(r) for r in ranks], np.int32)
+        rank = np.zeros((size, max(1, int(count.max()))), np.int32)
+        for number, r in enumerate(ranks):
+            rank[number, : len(r)] = r
+        return column, of_class, rank, count, names

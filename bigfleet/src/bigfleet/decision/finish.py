@@ -1,0 +1,218 @@
+"""From the phases' arrays to a plan: actions, stamps, verdicts, and the next carry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bigfleet.decision.carry import Carry
+from bigfleet.decision.explain import matching_supply, reasons
+from bigfleet.decision.kernels.layout import I32, I64, IDLE
+from bigfleet.decision.kinds import ActionKind
+from bigfleet.decision.plan import Actions, Counters, Plan, Stamps, Verdicts
+from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, Policy
+from bigfleet.model.columns import Demand, MachineColumns
+
+if TYPE_CHECKING:
+    from bigfleet.decision.engine import Cycle
+
+
+def finish(
+    c: Cycle,
+    fleet: MachineColumns,
+    demand: Demand,
+    policy: Policy,
+    carry: Carry,
+    now: int,
+    counters: Counters,
+    reclaims: I32,
+    releases: I32,
+    since: I64,
+    counts: I64,
+) -> Plan:
+    """The plan of a cycle whose phases are done."""
+    top = np.concatenate([np.arange(c.rows), c.ro.parent[c.rows :]]).astype(np.int32)
+    actions = _actions(c, fleet, top, reclaims, releases)
+    stamps, preempted_for, last = _number(c, carry, now)
+    satisfied, deficit, freed = _deficits(c)
+    unmet = np.flatnonzero(~satisfied)
+    matching = matching_supply(c, fleet, unmet)
+    reason = reasons(c, policy, unmet, matching)
+    unmet_since, homeless = _ages(c, fleet, carry, now, satisfied)
+    claimed = np.where(c.wo.claim >= 0, top[c.wo.claim], -1).astype(np.int32)
+    representative = demand.identity[c.normal.members[c.normal.members_at[:-1]]]
+    verdicts = Verdicts(
+        need=c.normal.need,
+        members_at=c.normal.members_at,
+        members=c.normal.members,
+        satisfied=satisfied,
+        deficit=deficit,
+        claimed=counts[:, 0].astype(np.int32),
+        from_idle=counts[:, 1].astype(np.int32),
+        from_speculative=counts[:, 2].astype(np.int32),
+        domain=c.wo.domain[: c.rows],
+        domain_key=c.ro.domain_key[: c.rows],
+        satisfiable=c.wo.satisfiable[: c.rows] > 0,
+        best=c.wo.best[: c.rows],
+        best_mille=c.wo.best_mille[: c.rows],
+        best_ok=c.wo.best_ok[: c.rows] > 0,
+        victims=c.wo.victims[: c.rows],
+        freed=freed,
+        reason=reason,
+        matching=matching,
+        unmet_since=unmet_since[representative],
+        homeless_since=homeless[representative],
+    )
+    return Plan(
+        fleet=fleet,
+        demand=demand,
+        actions=actions,
+        claimed=claimed,
+        stamps=stamps,
+        preempted_for=preempted_for,
+        verdicts=verdicts,
+        domain_names=c.domain_names,
+        counters=counters,
+        carry=replace(
+            carry,
+            last_sequence=last,
+            unclaimed_since=since,
+            unmet_since=unmet_since,
+            homeless_since=homeless,
+            folds=c.normal.folds,
+        ),
+        seconds={},
+    )
+
+
+def _actions(c: Cycle, fleet: MachineColumns, top: I32, reclaims: I32, releases: I32) -> Actions:
+    """Keeps and takes by row, then preemptions by row, then reclaims, then releases."""
+    wo, rank = c.wo, fleet.rank
+    kept = np.flatnonzero(wo.kept)
+    taken = np.flatnonzero((wo.taken >= 0) & (wo.claim >= 0))
+    preempted = np.flatnonzero(wo.preempt >= 0)
+    kept = kept[np.lexsort((rank[kept], wo.claim[kept]))]
+    taken = taken[np.lexsort((rank[taken], top[wo.taken[taken]]))]
+    preempted = preempted[np.lexsort((rank[preempted], wo.preempt[preempted]))]
+    price = fleet.classes.price[fleet.cls[reclaims]]
+    pods = fleet.pods[reclaims]
+    reclaims = reclaims[np.lexsort((rank[reclaims], -price, np.maximum(pods, 0), pods < 0))]
+    releases = releases[np.argsort(rank[releases], kind="stable")]
+    idle = fleet.state[taken] == IDLE
+    kinds = [
+        np.full(len(kept), ActionKind.KEEP),
+        np.where(idle, ActionKind.BOOTSTRAP, ActionKind.PROVISION),
+        np.full(len(preempted), ActionKind.PREEMPT),
+        np.full(len(reclaims), ActionKind.RECLAIM),
+        np.full(len(releases), ActionKind.DELETE),
+    ]
+    rows = [
+        top[wo.claim[kept]],
+        top[wo.taken[taken]],
+        wo.preempt[preempted],
+        np.full(len(reclaims), -1),
+        np.full(len(releases), -1),
+    ]
+    clusters = [
+        fleet.cluster[kept],
+        c.ro.cluster[wo.taken[taken]],
+        fleet.cluster[preempted],
+        fleet.cluster[reclaims],
+        np.full(len(releases), -1),
+    ]
+    graces = [
+        np.zeros(len(kept) + len(taken), np.int64),
+        wo.grace[preempted],
+        np.full(len(reclaims), VOLUNTARY_GRACE_SECONDS),
+        np.zeros(len(releases), np.int64),
+    ]
+    machines = [kept, taken, preempted, reclaims, releases]
+    return Actions(
+        kind=np.concatenate(kinds).astype(np.int8),
+        machine=np.concatenate(machines).astype(np.int32),
+        cluster=np.concatenate(clusters).astype(np.int32),
+        row=np.concatenate(rows).astype(np.int32),
+        grace=np.concatenate(graces).astype(np.int32),
+    )
+
+
+def _number(c: Cycle, carry: Carry, now: int) -> tuple[Stamps, Stamps, int]:
+    """Stamps are numbered by (row, machine id); one that keeps its key keeps its number."""
+    wo, rank = c.wo, c.ma.rank
+    base = max(carry.last_sequence + 1, now)
+    stamped = np.flatnonzero(wo.identity >= 0).astype(np.int32)
+    preempted = np.flatnonzero(wo.preempt >= 0).astype(np.int32)
+    same = wo.keeps[stamped] > 0
+    fresh, kept = stamped[~same], stamped[same]
+    machine = np.concatenate([fresh, preempted])
+    position = np.concatenate(
+        [c.ro.position[wo.claim[fresh]], c.ro.position[wo.preempt[preempted]]]
+    )
+    order = np.lexsort((rank[machine], position))
+    sequence = np.empty(len(machine), np.int64)
+    sequence[order] = base + np.arange(len(machine))
+    last = int(base + len(machine) - 1) if len(machine) else carry.last_sequence
+    stamps = Stamps(
+        machine=np.concatenate([fresh, kept]),
+        identity=np.concatenate([wo.identity[fresh], wo.identity[kept]]),
+        sequence=np.concatenate([sequence[: len(fresh)], c.ma.sequence[kept]]),
+    )
+    meant = _next_members(c)[wo.preempt[preempted]] if len(preempted) else preempted
+    return stamps, Stamps(preempted, meant.astype(np.int32), sequence[len(fresh) :]), last
+
+
+def _next_members(c: Cycle) -> I32:
+    """Per row: the identity its next machine is stamped with."""
+    named = c.wo.named[c.ro.member] > 0
+    out = c.ro.member[c.ro.members[:-1]].copy()
+    many = np.flatnonzero(np.diff(c.ro.members[: c.rows + 1]) > 1)
+    for r in many:
+        lo, hi = c.ro.members[r], c.ro.members[r + 1]
+        free = np.flatnonzero(~named[lo:hi])
+        if len(free):
+            out[r] = c.ro.member[lo + free[0]]
+    return out
+
+
+def _deficits(c: Cycle) -> tuple[np.ndarray, I64, I64]:  # type: ignore[type-arg]
+    """Satisfied rows, what is missing and what was freed per resource, in milli-units."""
+    left = np.maximum(c.wo.left[: c.rows], 0)
+    served = c.wo.served[: c.rows]
+    left[served > 0, 0] = np.maximum(left[served > 0, 0] - served[served > 0], 0)
+    width = np.arange(left.shape[1]) < c.ro.width[: c.rows, None]
+    satisfied = ~((left > 0) & width).any(axis=1)
+    return satisfied, _by_resource(c, left), _by_resource(c, c.wo.freed[: c.rows])
+
+
+def _by_resource(c: Cycle, own: I64) -> I64:
+    out = np.zeros((c.rows, c.ro.unit.shape[1]), np.int64)
+    rows = np.flatnonzero(own.any(axis=1))
+    uniform = rows[c.ro.uniform[rows] > 0]
+    other = rows[c.ro.uniform[rows] == 0]
+    out[uniform] = own[uniform, :1] * c.ro.unit[uniform]
+    for j in range(own.shape[1]):
+        inside = other[j < c.ro.width[other]]
+        out[inside, c.ro.dims[inside, j]] = own[inside, j]
+    return out * c.amounts.scale
+
+
+def _ages(
+    c: Cycle, fleet: MachineColumns, carry: Carry, now: int, satisfied: np.ndarray  # type: ignore[type-arg]
+) -> tuple[I64, I64]:
+    """Per identity: since when its need is unmet; since when its gang finds no domain."""
+    size = max(1, fleet.symbols.identity_count)
+    member = c.ro.member[: c.ro.members[c.rows]]
+    row = np.repeat(np.arange(c.rows), np.diff(c.ro.members[: c.rows + 1]))
+
+    def since(before: I64, still: np.ndarray) -> I64:  # type: ignore[type-arg]
+        out = np.zeros(size, np.int64)
+        known = np.zeros(size, np.int64)
+        known[: len(before)] = before[:size]
+        mine = member[still[row]]
+        out[mine] = np.where(known[mine] > 0, known[mine], max(now, 1))
+        return out
+
+    homeless = ~satisfied & (c.ro.domain_key[: c.rows] >= 0) & (c.wo.satisfiable[: c.rows] == 0)
+    return since(carry.unmet_since, ~satisfied), since(carry.homeless_since, homeless)

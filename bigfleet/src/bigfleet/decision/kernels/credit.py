@@ -1,0 +1,234 @@
+"""Credit: every row first claims what its cluster already has.
+
+Round one gives rows the machines stamped for them, round two what is left in the cluster. Most
+rows need every machine they hold; those are recognised without putting anything in order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigfleet.decision.kernels.amounts import covered, fits, in_domain, look_at, reduces, subtract
+from bigfleet.decision.kernels.classify import counting_cluster, owner_of, penalty_rank
+from bigfleet.decision.kernels.layout import (
+    CONFIGURED,
+    CONFIGURING,
+    COVERS_UNIT,
+    I32,
+    PINNED,
+    Classes,
+    Facts,
+    Holdings,
+    Identities,
+    Machines,
+    Rows,
+    Scratch,
+    Work,
+)
+from bigfleet.decision.kernels.sorting import sort_index
+from bigfleet.decision.kernels.spread import count_claim
+from bigfleet.decision.kernels.stamps import name_claim, restamp
+from bigfleet.model.columns.jit import jit
+
+
+@jit
+def claim_exact(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int,
+) -> None:  # fmt: skip
+    """Round one: machines stamped for exactly this row."""
+    lo, hi = ho.exact_at[r], ho.exact_at[r + 1]
+    if lo < hi:
+        _claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact[lo:hi])
+
+
+@jit
+def claim_key(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int,
+) -> None:  # fmt: skip
+    """Round one, second part: stamps of the same key with another fingerprint."""
+    if covered(wo.left[r], ro.width[r]):
+        return
+    size = 0
+    for i in range(ro.members[r], ro.members[r + 1]):
+        key = ids.key[ro.member[i]]
+        for j in range(ho.key_at[key], ho.key_at[key + 1]):
+            sc.takes[size] = ho.key[j]
+            size += 1
+        for j in range(fa.key_rows[key], fa.key_rows[key + 1]):
+            other = fa.key_row[j]
+            if other == r:
+                continue
+            for k in range(ho.exact_at[other], ho.exact_at[other + 1]):
+                m = ho.exact[k]
+                if wo.claim[m] < 0 and ids.key[ma.stamp[m]] == key:
+                    sc.takes[size] = m
+                    size += 1
+    if size > 0:
+        _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes[:size])
+
+
+@jit
+def claim_loose(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int,
+) -> None:  # fmt: skip
+    """Round two: the cluster's other machines, those stamped for no live row first."""
+    if covered(wo.left[r], ro.width[r]):
+        return
+    cluster = ro.cluster[r]
+    lo, hi = ho.loose_at[cluster], ho.loose_at[cluster + 1]
+    pinned = ro.interruption[r] == PINNED
+    for wants_unit in range(1, -1, -1):
+        for orphan in range(1, -1, -1):
+            size = 0
+            for i in range(lo, hi):
+                m = ho.loose[i]
+                if wo.claim[m] >= 0 or not fits(ma, ro, fa, r, m):
+                    continue
+                c = ma.cls[m]
+                if pinned and cl.risky[c]:
+                    continue
+                owner = owner_of(ids, ma.stamp[m])
+                if owner == r or (owner < 0) != (orphan == 1):
+                    continue
+                if bool(look_at(cl, ro, fa, sc, r, c) & COVERS_UNIT) == bool(wants_unit):
+                    sc.takes[size] = m
+                    size += 1
+            if size > 0:
+                _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes[:size])
+
+
+@jit
+def _claim_from(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    r: int, machines: I32,
+) -> None:  # fmt: skip
+    """Claim from a list while the deficit gets smaller: covering machines first, in order."""
+    for wants_unit in range(1, -1, -1):
+        if covered(wo.left[r], ro.width[r]):
+            return
+        size = 0
+        for i in range(len(machines)):
+            m = machines[i]
+            if wo.claim[m] >= 0 or not fits(ma, ro, fa, r, m):
+                continue
+            if not in_domain(ma, ro, fa, wo, r, m):
+                continue
+            if bool(look_at(cl, ro, fa, sc, r, ma.cls[m]) & COVERS_UNIT) == bool(wants_unit):
+                sc.cand[size] = m
+                size += 1
+        if size == 0:
+            continue
+        if not _needs_all(ma, ro, wo, sc, r, size):
+            _put_in_order(ma, cl, ids, ro, sc, r, size)
+        for i in range(size):
+            m = sc.cand[i]
+            if covered(wo.left[r], ro.width[r]):
+                return
+            if reduces(sc, ma.cls[m], wo.left[r], ro.width[r]):
+                claim(ma, ids, ro, fa, wo, sc, r, m)
+
+
+@jit
+def keep_from(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    r: int, size: int,
+) -> None:  # fmt: skip
+    """Claim leaving machines back (``sc.takes``), and remember that their drains are called off."""
+    _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes[:size])
+    for i in range(size):
+        if wo.claim[sc.takes[i]] == r:
+            wo.kept[sc.takes[i]] = 1
+
+
+@jit
+def claim(
+    ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, m: int
+) -> None:
+    """Count a machine that is already the cluster's for a row."""
+    exact = ma.stamp[m] >= 0 and ids.exact[ma.stamp[m]] == r
+    if exact:
+        name_claim(wo, ma.stamp[m])
+    else:
+        restamp(ma, ids, ro, wo, r, m)
+    wo.claim[m] = r
+    subtract(sc, ma.cls[m], wo.left[r], ro.width[r], 1)
+    count_claim(ma, ro, fa, wo, r, m, 1)
+
+
+@jit
+def _needs_all(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> bool:
+    """Every candidate is needed whatever the order: without the smallest, it is not covered."""
+    for j in range(ro.width[r]):
+        total, least = 0, np.int64(1) << 62
+        for i in range(size):
+            give = sc.give[ma.cls[sc.cand[i]], j]
+            total += give
+            least = min(least, give)
+        if least > 0 and total - least < wo.left[r, j]:
+            return True
+    return False
+
+
+@jit
+def _put_in_order(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, sc: Scratch, r: int, size: int
+) -> None:
+    """Serving first; of before a shrink the dearest last; later ones in the order they came."""
+    for i in range(size):
+        m = sc.cand[i]
+        state = ma.state[m]
+        rank = 0 if state == CONFIGURED else (1 if state == CONFIGURING else 2)
+        sequence = ma.sequence[m] if ma.stamp[m] >= 0 else 0
+        if sequence < ro.shrunk_at[r]:
+            sc.k1[i] = 2 * rank
+            sc.k2[i] = cl.price[ma.cls[m]]
+            sc.k3[i] = ((63 - penalty_rank(ma, ids, m)) << 32) | np.int64(ma.rank[m])
+        else:
+            sc.k1[i] = 2 * rank + 1
+            sc.k2[i] = sequence
+            sc.k3[i] = ma.rank[m]
+    sort_index(sc.k1, sc.k2, sc.k3, sc.index, sc.index2, size)
+    for i in range(size):
+        sc.head[i] = sc.cand[sc.index[i]]
+    sc.cand[:size] = sc.head[:size]
+
+
+@jit
+def hold_old_domains(
+    ma: Machines, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int
+) -> None:
+    """A gang that moves keeps its old machines until the new ones serve."""
+    key = ids.key[ro.member[ro.members[r]]]
+    serving = covered(wo.left[r], ro.width[r])
+    for pass_ in range(2):
+        for j in range(fa.key_rows[key], fa.key_rows[key + 1]):
+            other = fa.key_row[j]
+            for k in range(ho.exact_at[other], ho.exact_at[other + 1]):
+                m = ho.exact[k]
+                if ids.key[ma.stamp[m]] == key:
+                    serving = _hold_one(ma, ids, ro, fa, wo, r, m, pass_, serving)
+        for k in range(ho.key_at[key], ho.key_at[key + 1]):
+            serving = _hold_one(ma, ids, ro, fa, wo, r, ho.key[k], pass_, serving)
+        if pass_ == 0 and serving:
+            return
+
+
+@jit
+def _hold_one(
+    ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int, pass_: int,
+    serving: bool,
+) -> bool:  # fmt: skip
+    if pass_ == 0:
+        return serving and not (wo.claim[m] == r and ma.state[m] != CONFIGURED)
+    if (
+        wo.claim[m] < 0
+        and counting_cluster(ma, ids, m) == ro.cluster[r]
+        and fits(ma, ro, fa, r, m)
+        and not in_domain(ma, ro, fa, wo, r, m)
+    ):
+        wo.claim[m] = r
+        wo.held[m] = 1
+    return serving

@@ -1,0 +1,179 @@
+"""Capacity per domain for gangs: what is stamped, creditable, free, and might yield.
+
+Free capacity of a topology column is kept as sums per domain for each *type* of gang (same
+requirements and unit), brought up to date from the log of takes when a gang of that type looks.
+"""
+
+from __future__ import annotations
+
+from bigfleet.decision.kernels.acquire import available, may_create, suits
+from bigfleet.decision.kernels.amounts import domain_of, fits
+from bigfleet.decision.kernels.classify import owner_of
+from bigfleet.decision.kernels.layout import (
+    CONFIGURED,
+    IDLE,
+    LEAVING,
+    SPECULATIVE,
+    UNUSABLE,
+    Classes,
+    Facts,
+    Holdings,
+    Identities,
+    Machines,
+    Rows,
+    Scratch,
+    Work,
+)
+from bigfleet.model.columns.jit import jit
+
+
+@jit
+def _owned(ids: Identities, ma: Machines, m: int) -> bool:
+    """A stamped Idle machine of a live row is looked at by itself, not as part of a sum."""
+    return bool(ma.state[m] == IDLE and owner_of(ids, ma.stamp[m]) >= 0)
+
+
+@jit
+def _add(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    r: int, slot: int, m: int, sign: int,
+) -> None:  # fmt: skip
+    c = ma.cls[m]
+    if _owned(ids, ma, m) or not suits(cl, ro, fa, sc, r, c) or not fits(ma, ro, fa, r, m):
+        return
+    if ma.state[m] == SPECULATIVE and cl.cooling[c]:
+        return
+    domain = domain_of(ma, fa, ro.domain_key[r], m)
+    if domain >= 0:
+        for j in range(ro.width[r]):
+            sc.sums[slot, domain, j] += sign * sc.give[c, j]
+        sc.sum_count[slot, domain] += sign
+
+
+@jit
+def free_sums(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int,
+) -> int:  # fmt: skip
+    """The slot with the free capacity per domain for this type of gang, as of now."""
+    kind = ro.gang_type[r]
+    slot = sc.sum_slot[kind]
+    if slot < 0:
+        slot = sc.clock[1] % len(sc.slot_type)
+        sc.clock[1] += 1
+        if sc.slot_type[slot] >= 0:
+            sc.sum_slot[sc.slot_type[slot]] = -1
+        sc.slot_type[slot] = kind
+        sc.sum_slot[kind] = slot
+        sc.sums[slot] = 0
+        sc.sum_count[slot] = 0
+        for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
+            c = fa.match_class[i]
+            for at in range(ho.bucket_at[2 * c], ho.bucket_at[2 * c + 2]):
+                _add(ma, cl, ids, ro, fa, wo, sc, r, slot, ho.bucket[at], 1)
+        sc.slot_seen[slot] = 0
+    for i in range(sc.slot_seen[slot], wo.log_size[0]):
+        entry = wo.log[i]
+        if entry >= 0:
+            _add(ma, cl, ids, ro, fa, wo, sc, r, slot, entry, -1)
+        else:
+            _add(ma, cl, ids, ro, fa, wo, sc, r, slot, -2 - entry, 1)
+    sc.slot_seen[slot] = wo.log_size[0]
+    return slot
+
+
+@jit
+def limits_bind(fa: Facts, wo: Work) -> bool:
+    """Quotas or the spend limit could run out if every free machine were taken."""
+    for pool in range(len(fa.quota)):
+        if fa.quota[pool] >= 0 and wo.used[pool] + fa.pool_free[pool] > fa.quota[pool]:
+            return True
+    return bool(fa.limits[0] >= 0 and wo.spend[0] + fa.limits[1] > fa.limits[0])
+
+
+@jit
+def limited_sums(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int, planned: bool,
+) -> int:  # fmt: skip
+    """Free capacity per domain under limits that bind: walked machine by machine.
+
+    Each domain draws on the limits as if it were alone, Speculative machines in the order of ids.
+    """
+    slot = len(sc.slot_type)
+    sc.sums[slot] = 0
+    sc.sum_count[slot] = 0
+    key = ro.domain_key[r]
+    column = fa.domain_column[key]
+    for domain in range(fa.domain_count[key]):
+        if column >= 0:
+            free = ho.domain[ho.domain_at[column, domain] : ho.domain_at[column, domain + 1]]
+        else:
+            free = ho.free
+        charged = 0
+        for m in free:
+            c = ma.cls[m]
+            if column < 0 and fa.domain_of_class[key, c] != domain:
+                continue
+            if _owned(ids, ma, m) or not suits(cl, ro, fa, sc, r, c) or not fits(ma, ro, fa, r, m):
+                continue
+            if not available(ma, ids, ro, fa, wo, r, m, planned):
+                continue
+            if ma.state[m] == SPECULATIVE:
+                if not may_create(cl, fa, wo, c):
+                    continue
+                _charge(cl, wo, c, 1)
+                sc.cand[charged] = m
+                charged += 1
+            for j in range(ro.width[r]):
+                sc.sums[slot, domain, j] += sc.give[c, j]
+            sc.sum_count[slot, domain] += 1
+        for i in range(charged):
+            _charge(cl, wo, ma.cls[sc.cand[i]], -1)
+    return slot
+
+
+@jit
+def _charge(cl: Classes, wo: Work, c: int, sign: int) -> None:
+    wo.used[cl.pool[c]] += sign
+    if cl.elastic[c]:
+        wo.spend[0] += sign * cl.price[c]
+
+
+@jit
+def might_yield(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int
+) -> bool:
+    """Excess, or held by a need that is strictly lower: what phase 2 may be able to take."""
+    if ma.state[m] != CONFIGURED or ma.flags[m] & (UNUSABLE | LEAVING):
+        return False
+    if not suits(cl, ro, fa, sc, r, ma.cls[m]) or not fits(ma, ro, fa, r, m):
+        return False
+    stamp = ma.stamp[m]
+    owner = owner_of(ids, stamp)
+    if owner >= 0:
+        return bool(ro.priority[owner] < ro.priority[r])
+    cluster = ma.cluster[m]
+    if cluster >= 0 and fa.reported[cluster]:
+        return True
+    return bool(stamp >= 0 and ids.priority[stamp] < ro.priority[r])
+
+
+@jit
+def yield_sums(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int
+) -> None:
+    """What might yield per domain for this type of gang at this priority; kept until another asks."""
+    if sc.yield_type[0] == ro.gang_type[r] and sc.yield_type[1] == ro.priority[r]:
+        return
+    sc.yields[:] = 0
+    sc.yield_count[:] = 0
+    for m in ma.order:
+        if ma.state[m] == CONFIGURED and might_yield(ma, cl, ids, ro, fa, sc, r, m):
+            domain = domain_of(ma, fa, ro.domain_key[r], m)
+            if domain >= 0:
+                for j in range(ro.width[r]):
+                    sc.yields[domain, j] += sc.give[ma.cls[m], j]
+                sc.yield_count[domain] += 1
+    sc.yield_type[0] = ro.gang_type[r]
+    sc.yield_type[1] = ro.priority[r]

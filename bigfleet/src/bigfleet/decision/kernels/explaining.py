@@ -1,0 +1,75 @@
+"""Counting what could have served a row, and what limits held back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigfleet.decision.kernels.acquire import suits, within_quota, within_spend
+from bigfleet.decision.kernels.amounts import fits, look_at
+from bigfleet.decision.kernels.layout import (
+    COVERS_UNIT,
+    FAILED,
+    I64,
+    OFFERS_ALL,
+    U8,
+    Classes,
+    Facts,
+    Holdings,
+    Machines,
+    Rows,
+    Scratch,
+    Work,
+)
+from bigfleet.model.columns.jit import jit
+
+
+@jit
+def suiting(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, rows: I64, out: I64
+) -> None:
+    """Machines by state that hold the requirements, cover the unit and offer every dimension."""
+    counts = np.zeros((len(cl.price), FAILED + 1), np.int64)
+    for m in ma.order:
+        if ma.state[m] > 0:
+            counts[ma.cls[m], ma.state[m]] += 1
+    for r in rows:
+        whole = COVERS_UNIT | OFFERS_ALL
+        if ro.masks[r] < ro.masks[r + 1]:
+            for m in ma.order:
+                if ma.state[m] > 0 and fits(ma, ro, fa, r, m):
+                    if look_at(cl, ro, fa, sc, r, ma.cls[m]) == whole:
+                        out[r, ma.state[m]] += 1
+            continue
+        for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
+            c = fa.match_class[i]
+            if look_at(cl, ro, fa, sc, r, c) == whole:
+                for state in range(1, FAILED + 1):
+                    out[r, state] += counts[c, state]
+
+
+@jit
+def held_back(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, rows: I64
+) -> U8:
+    """Per row: a machine that would do waits behind a quota, the spend limit, a stock-out."""
+    out = np.zeros((len(rows), 3), np.uint8)
+    for i in range(len(rows)):
+        r = rows[i]
+        for k in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
+            c = fa.match_class[k]
+            quota, spend = within_quota(cl, fa, wo, c), within_spend(cl, fa, wo, c)
+            if (quota and spend and not cl.cooling[c]) or not suits(cl, ro, fa, sc, r, c):
+                continue
+            waiting = False
+            for at in range(ho.bucket_at[2 * c + 1], ho.bucket_at[2 * c + 2]):
+                if wo.taken[ho.bucket[at]] < 0 and fits(ma, ro, fa, r, ho.bucket[at]):
+                    waiting = True
+                    break
+            if waiting:
+                if cl.cooling[c]:
+                    out[i, 2] = 1
+                elif not quota:
+                    out[i, 0] = 1
+                else:
+                    out[i, 1] = 1
+    return out

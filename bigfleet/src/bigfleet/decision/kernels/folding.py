@@ -1,0 +1,40 @@
+"""Which gangs already live on several machines."""
+
+from __future__ import annotations
+
+from bigfleet.decision.kernels.layout import (
+    CONFIGURED,
+    CONFIGURING,
+    CREATING,
+    DRAINING,
+    I64,
+    IDLE,
+    LEAVING,
+    U8,
+    Machines,
+)
+from bigfleet.model.columns.jit import jit
+
+
+@jit
+def parts(
+    ma: Machines, key_of: I64, at: I64, by_key: I64, kind: I64, whole: U8, scattered: U8
+) -> None:
+    """Mark gangs for which a machine is stamped that is too small for the whole gang."""
+    for m in ma.order:
+        state = ma.state[m]
+        if ma.flags[m] & LEAVING:
+            identity = ma.leaving_for[m]
+            coming = state == CONFIGURED or state == DRAINING
+        else:
+            identity = ma.stamp[m]
+            coming = (
+                state == CREATING or state == IDLE or state == CONFIGURING or state == CONFIGURED
+            )
+        if not coming or identity < 0:
+            continue
+        key = key_of[identity]
+        for i in range(at[key], at[key + 1]):
+            gang = by_key[i]
+            if not whole[kind[gang], ma.cls[m]]:
+                scattered[gang] = 1

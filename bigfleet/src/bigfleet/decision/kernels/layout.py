@@ -1,0 +1,274 @@
+"""The arrays one cycle works on, by name.
+
+Named tuples of arrays are what compiled code can take and people can read. Everything but ``Work``
+is only read during the phases. Rows are needs in the total order (gangs folded); after the rows
+come *sub-rows*, one per member of a folded row, used when a member must be served as a gang.
+
+A row's amounts are kept over its own dimensions: a uniform row has one, its count of whole units;
+any other row has one per demanded resource (``Rows.dims``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+I8 = npt.NDArray[np.int8]
+U8 = npt.NDArray[np.uint8]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+SPECULATIVE, CREATING, IDLE, CONFIGURING, CONFIGURED, DRAINING, DELETING, FAILED = range(1, 9)
+LEAVING, DO_NOT_DISRUPT, EXCLUDED, ENDING, NOT_READY = 1, 2, 4, 8, 16
+PHANTOM, ENDING_SOON = 32, 64
+"""Set by the engine on its own copy of the flags: no Ready node for too long; the end is near."""
+UNUSABLE = EXCLUDED | ENDING | PHANTOM
+
+COVERS_UNIT, OFFERS_ALL = 1, 2
+PINNED = 27
+
+
+class Machines(NamedTuple):
+    """Columns of the fleet."""
+
+    state: I8
+    cls: I32
+    cluster: I32
+    stamp: I32
+    sequence: I64
+    leaving_for: I32
+    flags: U8
+    idle_since: I64
+    pods: I32
+    order: I32
+    rank: I32
+    columns: I32
+    """[topology column, machine]"""
+
+
+class Classes(NamedTuple):
+    """Columns over classes of machines."""
+
+    offers: I64
+    """[class, resource], scaled like the demand"""
+    price: I64
+    loss: I64
+    """[class, penalty bucket]: expected interruption loss, -1 for infinite"""
+    risky: U8
+    """can be interrupted"""
+    elastic: U8
+    cooling: U8
+    pool: I32
+    hold: I64
+    """how long an Idle machine waits before it is released; -1 for ever"""
+    drain: F64
+    """observed drain seconds, 0 before any observation"""
+
+
+class Identities(NamedTuple):
+    """What stamps say; ``exact`` and ``first`` are the live rows a stamp is for, -1 for none."""
+
+    key: I64
+    cluster: I64
+    priority: I64
+    interruption: I64
+    reclamation: I64
+    exact: I32
+    first: I32
+
+
+class Rows(NamedTuple):
+    """Needs in the total order, then sub-rows."""
+
+    position: I32
+    parent: I32
+    cluster: I32
+    priority: I64
+    interruption: I32
+    reclamation: I32
+    match: I32
+    aggregate: I64
+    """[row, own dimension]"""
+    unit: I64
+    """[row, resource]: the min unit"""
+    uniform: U8
+    width: I32
+    """how many own dimensions"""
+    dims: I32
+    """[row, own dimension] -> resource"""
+    shrunk_at: I64
+    blocked: U8
+    domain_key: I32
+    """topology of a gang, -1 for plain rows"""
+    members: I32
+    """start of the row's identities in ``member``; one more entry than rows"""
+    member: I32
+    spread: I32
+    """start of the row's spread constraints; one more entry than rows"""
+    spread_key: I32
+    spread_skew: I32
+    spread_count: I64
+    """start of the constraint's counts per domain in Work.spread"""
+    masks: I32
+    """start of the row's requirements on topology columns in ``mask``; one more entry than rows"""
+    mask: I32
+    mask_column: I32
+    mask_value: U8
+    """[requirement, value + 1]: allowed; slot 0 is 'label absent'"""
+    gang_type: I32
+
+
+class Facts(NamedTuple):
+    """What is known of clusters, keys, domains and limits."""
+
+    matches: U8
+    """[requirement set, class]"""
+    match_start: I32
+    match_class: I32
+    overhead: I64
+    """[cluster, resource]"""
+    reported: U8
+    domain_column: I32
+    """per domain key: topology column, or -1 when the domain is an attribute of the class"""
+    domain_of_class: I32
+    """[domain key, class]"""
+    domain_rank: I32
+    """[domain key, domain]: place of its name in the order of names"""
+    domain_count: I32
+    key_rows: I32
+    """start of a key's rows in ``key_row``"""
+    key_row: I32
+    quota: I64
+    """per pool, -1 for none"""
+    limits: I64
+    """[0] spend limit or -1; [1] price of all free elastic Speculative machines together"""
+    pool_free: I64
+    """per pool: free Speculative machines"""
+
+
+class Holdings(NamedTuple):
+    """Machines by whom they concern; each pair is (start per group, machines)."""
+
+    exact_at: I64
+    exact: I32
+    """counting machines by the row with the same full fingerprint"""
+    key_at: I64
+    key: I32
+    """counting machines by key, where no row has the same fingerprint"""
+    idle_at: I64
+    idle: I32
+    """stamped Idle machines by key"""
+    coming_at: I64
+    coming: I32
+    """leaving or Draining machines by the key they are meant for"""
+    leaving_at: I64
+    leaving: I32
+    """leaving machines by the key of their old need"""
+    loose_at: I64
+    loose: I32
+    """unclaimed counting machines by cluster, after round one"""
+    bucket: I32
+    """free machines by (state, class)"""
+    bucket_at: I64
+    bucket_end: I64
+    domain_at: I64
+    """[topology column of a gang, domain]: free machines by domain"""
+    domain: I32
+    free: I32
+    """all free machines in the order of ids"""
+
+
+class Work(NamedTuple):
+    """What the phases write."""
+
+    claim: I32
+    """per machine: the row that claims it, -1 for none"""
+    held: U8
+    """claimed by a gang that moved away, without counting"""
+    taken: I32
+    """per free machine: the row that takes it"""
+    aside: U8
+    kept: U8
+    expected: I32
+    """per machine on its way: the row that still waits for it"""
+    identity: I32
+    """per machine: the identity it is stamped with now, -1 for no change"""
+    keeps: U8
+    """the new stamp keeps its sequence number"""
+    left: I64
+    """[row, own dimension]: what is still missing; negative is surplus"""
+    named: I32
+    """per identity: how many claimed machines carry it"""
+    next_member: I32
+    done: U8
+    chosen: U8
+    domain: I32
+    satisfiable: U8
+    best: I32
+    """[row, 5]: best domains"""
+    best_mille: I32
+    best_ok: U8
+    served: I32
+    """per folded row: members served as gangs"""
+    spread: I32
+    used: I64
+    spend: I64
+    position: I64
+    """per bucket: everything before it is taken"""
+    changes: I64
+    """per class: how often a bucket of it changed, for optimistic concurrency"""
+    log: I32
+    log_size: I64
+    preempt: I32
+    """per machine: the row that preempts it"""
+    grace: I32
+    moved: U8
+    """claimed from a lower need of the same cluster"""
+    lost: I32
+    """per machine: the row it was taken from in phase 2"""
+    victims: I32
+    freed: I64
+    """[row, own dimension]"""
+    counters: I64
+
+
+class Scratch(NamedTuple):
+    """Room for one row's turn, used again by the next."""
+
+    give_row: I32
+    give_flags: U8
+    give: I64
+    """[class, own dimension]: what a machine of the class gives to the row at hand"""
+    cand: I32
+    index: I64
+    index2: I64
+    k1: I64
+    k2: I64
+    k3: I64
+    head: I32
+    head_at: I64
+    head_end: I64
+    head_tier: I8
+    head_cost: I64
+    head_x: F64
+    takes: I32
+    left: I64
+    mark: I64
+    dom_stamped: I64
+    dom_other: I64
+    dom_free: I64
+    dom_count: I64
+    dom_list: I32
+    sum_slot: I32
+    slot_type: I32
+    sums: I64
+    """[slot, domain, own dimension]: free capacity by domain, for one type of gang"""
+    sum_count: I64
+    slot_seen: I64
+    yields: I64
+    yield_count: I64
+    yield_type: I64
+    clock: I64

@@ -1,0 +1,374 @@
+"""Phase 2: excess first, then strictly lower needs, for what phase 1 left unmet.
+
+Victims with the same class and the same claimant's priority and penalties have the same score, so
+they form buckets; a preemptor looks at the next machine of each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigfleet.decision.kernels.acquire import acquire, commit, satisfied, suits, take
+from bigfleet.decision.kernels.amounts import (
+    compare_cost,
+    covered,
+    fits,
+    in_domain,
+    look_at,
+    subtract,
+)
+from bigfleet.decision.kernels.classify import starts
+from bigfleet.decision.kernels.layout import (
+    CONFIGURED,
+    DO_NOT_DISRUPT,
+    F64,
+    I32,
+    I64,
+    LEAVING,
+    UNUSABLE,
+    Classes,
+    Facts,
+    Holdings,
+    Identities,
+    Machines,
+    Rows,
+    Scratch,
+    Work,
+)
+from bigfleet.decision.kernels.stamps import stamp_new, unname
+from bigfleet.model.columns.jit import jit
+
+_VOLUNTARY = 600
+
+
+@jit
+def grace_of(gap: int) -> int:
+    """Drain grace by priority gap."""
+    if gap > 900_000:
+        return 10
+    if gap > 500_000:
+        return 30
+    if gap > 100_000:
+        return 120
+    return _VOLUNTARY
+
+
+@jit
+def victim_lists(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work,
+    profile_of_row: I32, profile_of_identity: I32, profiles: int,
+) -> tuple[I64, I32, I64, I32]:  # fmt: skip
+    """Excess by class, and victims by (class, profile of who holds them), each in id order."""
+    classes = len(cl.price)
+    bucket = np.full(len(ma.state), -1, np.int32)
+    counts = np.zeros(classes * profiles, np.int64)
+    excess = np.zeros(classes, np.int64)
+    for m in ma.order:
+        kind = _holder(ma, ids, fa, wo, profile_of_row, profile_of_identity, m)
+        if kind == -1:
+            excess[ma.cls[m]] += 1
+            bucket[m] = -2
+        elif kind >= 0:
+            bucket[m] = ma.cls[m] * profiles + kind
+            counts[bucket[m]] += 1
+    excess_at, victim_at = starts(excess), starts(counts)
+    excess_list = np.empty(excess_at[-1], np.int32)
+    victim_list = np.empty(victim_at[-1], np.int32)
+    next_excess, next_victim = excess_at.copy(), victim_at.copy()
+    for m in ma.order:
+        if bucket[m] == -2:
+            excess_list[next_excess[ma.cls[m]]] = m
+            next_excess[ma.cls[m]] += 1
+        elif bucket[m] >= 0:
+            victim_list[next_victim[bucket[m]]] = m
+            next_victim[bucket[m]] += 1
+    return excess_at, excess_list, victim_at, victim_list
+
+
+@jit
+def _holder(
+    ma: Machines, ids: Identities, fa: Facts, wo: Work, profile_of_row: I32,
+    profile_of_identity: I32, m: int,
+) -> int:  # fmt: skip
+    """Profile of who holds a machine; -1 for excess, -2 for what cannot be taken."""
+    if ma.state[m] != CONFIGURED or ma.flags[m] & (UNUSABLE | LEAVING):
+        return -2
+    if wo.claim[m] >= 0:
+        return profile_of_row[wo.claim[m]]
+    cluster = ma.cluster[m]
+    if cluster >= 0 and fa.reported[cluster]:
+        return -2 if ma.flags[m] & DO_NOT_DISRUPT else -1
+    return profile_of_identity[ma.stamp[m]] if ma.stamp[m] >= 0 else -2
+
+
+@jit
+def preempt(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, rows: int, excess_at: I64, excess: I32, victim_at: I64, victim: I32,
+    profile_priority: I64, profile_worth: F64, weights: F64, budget: I64,
+) -> None:  # fmt: skip
+    """Every unmet row's turn, in the total order."""
+    width_of = len(profile_priority)
+    at = victim_at[:-1].copy()
+    excess_next = excess_at[:-1].copy()
+    score = np.zeros(len(sc.head_x), np.float64)
+    for r in range(rows):
+        if satisfied(ro, wo, r) or ro.blocked[r] or (ro.domain_key[r] >= 0 and wo.domain[r] < 0):
+            continue
+        width = ro.width[r]
+        _missing(ma, cl, ids, ro, fa, ho, wo, sc, r)
+        if covered(sc.left, width):
+            continue
+        free = 0
+        if ro.domain_key[r] >= 0:
+            free, _ = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
+        picks = _pick_excess(ma, cl, ro, fa, wo, sc, r, free, excess_at, excess, excess_next, budget)
+        picks = _pick_victims(
+            ma, cl, ro, fa, wo, sc, r, picks, victim_at, victim, at, profile_priority,
+            profile_worth, weights, width_of, score,
+        )  # fmt: skip
+        done = covered(sc.left, width)
+        if ro.domain_key[r] >= 0 and not done:
+            for t in range(free):
+                take(ma, cl, ro, fa, wo, r, sc.takes[t], -1)
+            for t in range(free, picks):
+                wo.preempt[sc.takes[t]] = -1
+            continue
+        for t in range(picks - 1, free - 1, -1):
+            m = sc.takes[t]
+            if done and _spare(ma, sc, width, m):
+                subtract(sc, ma.cls[m], sc.left, width, -1)
+                wo.preempt[m] = -1
+                sc.takes[t] = -1
+        _carry_out(ma, cl, ids, ro, fa, wo, sc, r, free, picks, budget)
+
+
+@jit
+def _missing(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int,
+) -> None:  # fmt: skip
+    """The row's deficit less what is on its way to it."""
+    width = ro.width[r]
+    sc.left[:width] = wo.left[r, :width]
+    sc.left[0] -= wo.served[r]
+    for i in range(ro.members[r], ro.members[r + 1]):
+        key = ids.key[ro.member[i]]
+        for j in range(ho.coming_at[key], ho.coming_at[key + 1]):
+            if wo.expected[ho.coming[j]] == r:
+                look_at(cl, ro, fa, sc, r, ma.cls[ho.coming[j]])
+                subtract(sc, ma.cls[ho.coming[j]], sc.left, width, 1)
+
+
+@jit
+def _spare(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
+    for j in range(width):
+        if sc.left[j] + sc.give[ma.cls[m], j] > 0:
+            return False
+    return True
+
+
+@jit
+def _pick_excess(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, picks: int,
+    excess_at: I64, excess: I32, excess_next: I64, budget: I64,
+) -> int:  # fmt: skip
+    """Unclaimed machines of other clusters, cheapest for the preemptor first."""
+    width = ro.width[r]
+    start = picks
+    while not covered(sc.left, width):
+        best, cost = -1, 0
+        for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
+            c = fa.match_class[i]
+            if excess_at[c] == excess_at[c + 1] or not suits(cl, ro, fa, sc, r, c):
+                continue
+            m = _next_excess(ma, ro, fa, wo, sc, r, c, excess_at, excess, excess_next, budget, start, picks)
+            if m < 0:
+                continue
+            mine = cl.price[c] + cl.loss[c, ro.interruption[r]]
+            if best >= 0:
+                sign = compare_cost(mine, sc.give[c], cost, sc.give[ma.cls[best]], sc.left, width)
+                if sign > 0 or (sign == 0 and ma.rank[m] > ma.rank[best]):
+                    continue
+            best, cost = m, mine
+        if best < 0:
+            break
+        wo.preempt[best] = r
+        sc.takes[picks] = best
+        picks += 1
+        subtract(sc, ma.cls[best], sc.left, width, 1)
+    return picks
+
+
+@jit
+def _next_excess(
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, c: int, excess_at: I64,
+    excess: I32, excess_next: I64, budget: I64, start: int, picks: int,
+) -> int:  # fmt: skip
+    end = excess_at[c + 1]
+    while excess_next[c] < end and wo.preempt[excess[excess_next[c]]] >= 0:
+        if wo.preempt[excess[excess_next[c]]] == r:
+            break
+        excess_next[c] += 1
+    for i in range(excess_next[c], end):
+        m = excess[i]
+        if wo.preempt[m] >= 0 or ma.cluster[m] == ro.cluster[r] or not fits(ma, ro, fa, r, m):
+            continue
+        if not in_domain(ma, ro, fa, wo, r, m):
+            continue
+        if budget[ma.cluster[m]] >= 0:
+            used = 0
+            for t in range(start, picks):
+                used += ma.cluster[sc.takes[t]] == ma.cluster[m]
+            if used >= budget[ma.cluster[m]]:
+                continue
+        return m
+    return -1
+
+
+@jit
+def _pick_victims(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, picks: int,
+    victim_at: I64, victim: I32, at: I64, profile_priority: I64, profile_worth: F64,
+    weights: F64, profiles: int, score: F64,
+) -> int:  # fmt: skip
+    """Machines of strictly lower needs, best score first, then id."""
+    width = ro.width[r]
+    if covered(sc.left, width):
+        return picks
+    heads = 0
+    for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
+        c = fa.match_class[i]
+        if victim_at[c * profiles] == victim_at[(c + 1) * profiles]:
+            continue
+        if not suits(cl, ro, fa, sc, r, c):
+            continue
+        for b in range(c * profiles, (c + 1) * profiles):
+            gap = ro.priority[r] - profile_priority[b - c * profiles]
+            if gap <= 0 or victim_at[b] == victim_at[b + 1]:
+                continue
+            while at[b] < victim_at[b + 1] and wo.preempt[victim[at[b]]] >= 0:
+                at[b] += 1
+            place = _next_victim(ma, ro, fa, wo, r, victim, at[b], victim_at[b + 1])
+            if place >= 0:
+                drain = cl.drain[c] if cl.drain[c] > 0 else float(grace_of(gap))
+                score[heads] = (
+                    gap * weights[0]
+                    + (1.0 / max(drain, 1.0)) * weights[1]
+                    + profile_worth[b - c * profiles, 0] * weights[2]
+                    + profile_worth[b - c * profiles, 1] * weights[3]
+                )
+                sc.head[heads] = victim[place]
+                sc.head_at[heads] = place
+                sc.head_end[heads] = victim_at[b + 1]
+                heads += 1
+    while not covered(sc.left, width):
+        best = -1
+        for h in range(heads):
+            if sc.head[h] < 0 or (best >= 0 and score[h] < score[best]):
+                continue
+            if best < 0 or score[h] > score[best] or ma.rank[sc.head[h]] < ma.rank[sc.head[best]]:
+                best = h
+        if best < 0:
+            break
+        m = sc.head[best]
+        wo.preempt[m] = r
+        sc.takes[picks] = m
+        picks += 1
+        subtract(sc, ma.cls[m], sc.left, width, 1)
+        place = _next_victim(ma, ro, fa, wo, r, victim, sc.head_at[best] + 1, sc.head_end[best])
+        sc.head_at[best] = place
+        sc.head[best] = victim[place] if place >= 0 else -1
+    return picks
+
+
+@jit
+def _next_victim(
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, victim: I32, place: int, end: int
+) -> int:
+    while place < end:
+        m = victim[place]
+        if (
+            wo.preempt[m] < 0
+            and not wo.moved[m]
+            and not (wo.claim[m] >= 0 and _same_row(ro, wo.claim[m], r))
+            and fits(ma, ro, fa, r, m)
+            and in_domain(ma, ro, fa, wo, r, m)
+        ):
+            return place
+        place += 1
+    return -1
+
+
+@jit
+def _same_row(ro: Rows, holder: int, r: int) -> bool:
+    return bool(holder == r or ro.parent[holder] == r)
+
+
+@jit
+def _carry_out(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    r: int, free: int, picks: int, budget: I64,
+) -> None:  # fmt: skip
+    """Commit free machines of a gang, move what is in the own cluster, mark the rest leaving."""
+    commit(ma, ro, wo, sc, r, free)
+    width = ro.width[r]
+    for t in range(free, picks):
+        m = sc.takes[t]
+        if m < 0:
+            continue
+        wo.victims[r] += 1
+        for j in range(width):
+            wo.freed[r, j] += sc.give[ma.cls[m], j]
+        holder = wo.claim[m]
+        priority = ro.priority[r]
+        voluntary = False
+        if holder >= 0:
+            priority = ro.priority[holder]
+            _lose(ma, ro, wo, holder, m)
+        elif fa.reported[ma.cluster[m]]:
+            voluntary = True
+        else:
+            priority = ids.priority[ma.stamp[m]]
+        if ma.cluster[m] == ro.cluster[r]:
+            stamp_new(ro, wo, r, m)
+            wo.claim[m] = r
+            wo.preempt[m] = -1
+            wo.moved[m] = 1
+            subtract(sc, ma.cls[m], wo.left[r], width, 1)
+            continue
+        if voluntary and budget[ma.cluster[m]] > 0:
+            budget[ma.cluster[m]] -= 1
+        wo.grace[m] = _VOLUNTARY if voluntary else grace_of(ro.priority[r] - priority)
+
+
+@jit
+def _lose(ma: Machines, ro: Rows, wo: Work, holder: int, m: int) -> None:
+    """The holder's claim ends. What it lacks now is the next cycle's business, not this phase's."""
+    unname(ma, ro, wo, holder, m)
+    wo.claim[m] = -1
+    if wo.held[m]:
+        wo.held[m] = 0
+    else:
+        wo.lost[m] = holder
+
+
+@jit
+def settle(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch
+) -> None:
+    """After the phase: rows are charged with what they lost."""
+    for m in ma.order:
+        r = wo.lost[m]
+        if r >= 0:
+            look_at(cl, ro, fa, sc, r, ma.cls[m])
+            subtract(sc, ma.cls[m], wo.left[r], ro.width[r], -1)
+
+
+@jit
+def any_unmet(ro: Rows, wo: Work, rows: int) -> bool:
+    """Something is left for this phase to do."""
+    for r in range(rows):
+        if not satisfied(ro, wo, r) and not ro.blocked[r]:
+            return True
+    return False

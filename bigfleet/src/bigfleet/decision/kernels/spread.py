@@ -1,0 +1,89 @@
+"""Spread: how many machines of a row are in each domain, and where one more may go."""
+
+from __future__ import annotations
+
+from bigfleet.decision.kernels.amounts import domain_of
+from bigfleet.decision.kernels.layout import Facts, Machines, Rows, Scratch, Work
+from bigfleet.model.columns.jit import jit
+
+
+@jit
+def count_claim(
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int, change: int
+) -> None:
+    """Keep the counts per domain of a row with spread constraints."""
+    for i in range(ro.spread[r], ro.spread[r + 1]):
+        domain = domain_of(ma, fa, ro.spread_key[i], m)
+        if domain >= 0:
+            wo.spread[ro.spread_count[i] + domain] += change
+
+
+@jit
+def has_labels(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
+    for i in range(ro.spread[r], ro.spread[r + 1]):
+        if domain_of(ma, fa, ro.spread_key[i], m) < 0:
+            return False
+    return True
+
+
+@jit
+def drop_skewed(
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int
+) -> None:
+    """Take heads out of this step (tier -1) whose domain would exceed the smallest by too much.
+
+    The domains of a constraint are the values among machines the row has or could take now; all
+    heads that carry every label could be taken before any constraint was looked at.
+    """
+    for i in range(ro.spread[r], ro.spread[r + 1]):
+        key = ro.spread_key[i]
+        base = ro.spread_count[i]
+        floor = -1
+        for d in range(fa.domain_count[key]):
+            count = wo.spread[base + d]
+            if count > 0 and (floor < 0 or count < floor):
+                floor = count
+        for h in range(heads):
+            if sc.head_tier[h] != -2 and wo.spread[base + domain_of(ma, fa, key, sc.head[h])] == 0:
+                floor = 0
+        if floor < 0:
+            floor = 0
+        for h in range(heads):
+            if sc.head_tier[h] >= 0:
+                count = wo.spread[base + domain_of(ma, fa, key, sc.head[h])]
+                if count + 1 - floor > ro.spread_skew[i]:
+                    sc.head_tier[h] = -1
+
+
+@jit
+def skew_holds(
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int, takes: int,
+    gone: int,
+) -> bool:  # fmt: skip
+    """Without ``gone``, no domain a machine was taken in exceeds the smallest by too much.
+
+    What was given back could be taken now, like the heads; given-back takes are stored as
+    ``-2 - machine``.
+    """
+    for i in range(ro.spread[r], ro.spread[r + 1]):
+        key, base = ro.spread_key[i], ro.spread_count[i]
+        lost = domain_of(ma, fa, key, gone)
+        floor = wo.spread[base + lost] - 1
+        for d in range(fa.domain_count[key]):
+            count = wo.spread[base + d] - (d == lost)
+            if count > 0 and count < floor:
+                floor = count
+        for h in range(heads):
+            if sc.head_tier[h] != -2 and wo.spread[base + domain_of(ma, fa, key, sc.head[h])] == 0:
+                floor = 0
+        for t in range(takes):
+            m = sc.takes[t]
+            if m <= -2 and wo.spread[base + domain_of(ma, fa, key, -2 - m)] == 0:
+                floor = 0
+        for t in range(takes):
+            m = sc.takes[t]
+            if m >= 0 and m != gone:
+                domain = domain_of(ma, fa, key, m)
+                if wo.spread[base + domain] - (domain == lost) - floor > ro.spread_skew[i]:
+                    return False
+    return True

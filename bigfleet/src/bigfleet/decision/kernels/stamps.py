@@ -1,0 +1,56 @@
+"""Stamps: which identity a claimed or taken machine carries from now on."""
+
+from __future__ import annotations
+
+from bigfleet.decision.kernels.layout import Identities, Machines, Rows, Work
+from bigfleet.model.columns.jit import jit
+
+
+@jit
+def name_claim(wo: Work, identity: int) -> None:
+    """A claimed machine carries this identity: its member of a folded row is named."""
+    wo.named[identity] += 1
+
+
+@jit
+def next_member(ro: Rows, wo: Work, r: int) -> int:
+    """The identity a new stamp gets: the first member that none names yet, or the first."""
+    end = ro.members[r + 1]
+    while wo.next_member[r] < end and wo.named[ro.member[wo.next_member[r]]] > 0:
+        wo.next_member[r] += 1
+    if wo.next_member[r] < end:
+        return ro.member[wo.next_member[r]]
+    return ro.member[ro.members[r]]
+
+
+@jit
+def restamp(ma: Machines, ids: Identities, ro: Rows, wo: Work, r: int, m: int) -> None:
+    """A claim re-stamps; a stamp of the same key keeps its place in the order of stamps."""
+    stamp = ma.stamp[m]
+    if stamp >= 0:
+        for i in range(ro.members[r], ro.members[r + 1]):
+            if ids.key[ro.member[i]] == ids.key[stamp]:
+                wo.identity[m] = ro.member[i]
+                wo.keeps[m] = 1
+                name_claim(wo, ro.member[i])
+                return
+    stamp_new(ro, wo, r, m)
+
+
+@jit
+def stamp_new(ro: Rows, wo: Work, r: int, m: int) -> None:
+    """Give a machine a fresh stamp of the row."""
+    identity = next_member(ro, wo, r)
+    wo.identity[m] = identity
+    wo.keeps[m] = 0
+    name_claim(wo, identity)
+
+
+@jit
+def unname(ma: Machines, ro: Rows, wo: Work, r: int, m: int) -> None:
+    """The row loses the machine: its member may be named by another."""
+    carried = wo.identity[m] if wo.identity[m] >= 0 else ma.stamp[m]
+    if carried >= 0 and wo.named[carried] > 0:
+        wo.named[carried] -= 1
+        wo.next_member[r] = ro.members[r]
+    wo.identity[m] = -1

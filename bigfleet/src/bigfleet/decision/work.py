@@ -1,0 +1,129 @@
+"""Room for a cycle: what the phases write, and scratch that is used again and again.
+
+Half a million machines need some twenty megabytes; taking them anew from the system each cycle
+would cost more than deciding. Nothing in here outlives a cycle as a meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bigfleet.decision.kernels.layout import Classes, Facts, Rows, Scratch, Work
+
+_SLOTS_BYTES = 64 << 20
+_COUNTERS = 8
+
+
+@dataclass
+class Room:
+    """Arrays by name, kept while they are large enough."""
+
+    _arrays: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: Any, fill: int | None) -> Any:
+        """An array of this shape; filled, or with whatever is in it."""
+        size = int(np.prod(shape))
+        held = self._arrays.get(name)
+        if held is None or held.dtype != dtype or held.size < size:
+            held = self._arrays[name] = np.empty(size + size // 8, dtype)
+        view = held[:size].reshape(shape)
+        if fill is not None:
+            view.fill(fill)
+        return view
+
+
+def make_work(room: Room, machines: int, rows: Rows, classes: Classes, facts: Facts, ids: int) -> Work:
+    """Everything the phases write, in its first state."""
+    size, width = rows.aggregate.shape
+    counts = facts.domain_count[rows.spread_key] if len(rows.spread_key) else np.zeros(0, np.int32)
+    rows.spread_count[:] = np.concatenate([[0], np.cumsum(counts)])[:-1]
+
+    def per_machine(name: str, dtype: Any, fill: int) -> Any:
+        return room.take(name, (machines,), dtype, fill)
+
+    return Work(
+        claim=per_machine("claim", np.int32, -1),
+        held=per_machine("held", np.uint8, 0),
+        taken=per_machine("taken", np.int32, -1),
+        aside=per_machine("aside", np.uint8, 0),
+        kept=per_machine("kept", np.uint8, 0),
+        expected=per_machine("expected", np.int32, -1),
+        identity=per_machine("identity", np.int32, -1),
+        keeps=per_machine("keeps", np.uint8, 0),
+        left=rows.aggregate.copy(),
+        named=np.zeros(max(1, ids), np.int32),
+        next_member=rows.members[:-1].copy(),
+        done=np.zeros(size, np.uint8),
+        chosen=np.zeros(size, np.uint8),
+        domain=np.full(size, -1, np.int32),
+        satisfiable=np.zeros(size, np.uint8),
+        best=np.full((size, 5), -1, np.int32),
+        best_mille=np.zeros((size, 5), np.int32),
+        best_ok=np.zeros((size, 5), np.uint8),
+        served=np.zeros(size, np.int32),
+        spread=np.zeros(int(counts.sum()) + 1, np.int32),
+        used=np.zeros(max(1, len(facts.quota)), np.int64),
+        spend=np.zeros(1, np.int64),
+        position=np.zeros(2 * len(classes.price), np.int64),
+        changes=np.zeros(len(classes.price), np.int64),
+        log=room.take("log", (3 * machines + 8,), np.int32, None),
+        log_size=np.zeros(1, np.int64),
+        preempt=per_machine("preempt", np.int32, -1),
+        grace=per_machine("grace", np.int32, 0),
+        moved=per_machine("moved", np.uint8, 0),
+        lost=per_machine("lost", np.int32, -1),
+        victims=np.zeros(size, np.int32),
+        freed=np.zeros((size, width), np.int64),
+        counters=np.zeros(_COUNTERS, np.int64),
+    )
+
+
+def make_scratch(room: Room, machines: int, rows: Rows, classes: Classes, facts: Facts, name: str = "") -> Scratch:
+    """Room for one row's turn; ``name`` keeps the scratch of workers apart."""
+    width = rows.aggregate.shape[1]
+    size = machines + 2 * len(classes.price) + 8
+    domains = int(facts.domain_count.max(initial=0)) + 1
+    gangs = int(rows.gang_type.max(initial=-1)) + 1
+    slots = min(max(1, gangs), max(1, _SLOTS_BYTES // (8 * domains * (width + 1))))
+    slots = slots if gangs else 0
+
+    def lists(field_name: str, dtype: Any, fill: int | None = None) -> Any:
+        return room.take(name + field_name, (size,), dtype, fill)
+
+    return Scratch(
+        give_row=np.full(len(classes.price), -1, np.int32),
+        give_flags=np.zeros(len(classes.price), np.uint8),
+        give=np.zeros((len(classes.price), width), np.int64),
+        cand=lists("cand", np.int32),
+        index=lists("index", np.int64),
+        index2=lists("index2", np.int64),
+        k1=lists("k1", np.int64),
+        k2=lists("k2", np.int64),
+        k3=lists("k3", np.int64),
+        head=lists("head", np.int32),
+        head_at=lists("head_at", np.int64),
+        head_end=lists("head_end", np.int64),
+        head_tier=lists("head_tier", np.int8),
+        head_cost=lists("head_cost", np.int64),
+        head_x=lists("head_x", np.float64),
+        takes=lists("takes", np.int32),
+        left=np.zeros(width, np.int64),
+        mark=np.zeros(domains, np.int64),
+        dom_stamped=np.zeros((domains, width), np.int64),
+        dom_other=np.zeros((domains, width), np.int64),
+        dom_free=np.zeros((domains, width), np.int64),
+        dom_count=np.zeros(domains, np.int64),
+        dom_list=np.zeros(domains, np.int32),
+        sum_slot=np.full(max(1, gangs), -1, np.int32),
+        slot_type=np.full(slots, -1, np.int32),
+        sums=room.take(name + "sums", (slots + 1, domains, width), np.int64, None),
+        sum_count=room.take(name + "sum_count", (slots + 1, domains), np.int64, None),
+        slot_seen=np.zeros(max(1, slots), np.int64),
+        yields=np.zeros((domains, width), np.int64),
+        yield_count=np.zeros(domains, np.int64),
+        yield_type=np.full(2, -1, np.int64),
+        clock=np.zeros(2, np.int64),
+    )
