@@ -88,6 +88,8 @@ class HostCommand:
     secret: bytes = b""
     cluster: str = ""
     grace: int = 0
+    label: str = ""
+    taints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

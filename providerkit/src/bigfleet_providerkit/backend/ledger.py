@@ -69,6 +69,7 @@ class Ledger:
         self.late: dict[str, Late] = {}
         self.notes: dict[str, rows.NotesRow] = {}
         self._revision = inventory.head
+        self.on_trouble: Callable[[], None] = lambda: None
         self.turns = Turns()
         self.turn = self.turns.turn
 
@@ -78,6 +79,8 @@ class Ledger:
         def done(error: StoreUnavailable | None) -> None:
             if error is None:
                 self._publish(edit)
+            else:
+                self.on_trouble()
             then(error)
 
         self.store.submit(self._changes(edit), done)

@@ -162,8 +162,12 @@ class Loops:
 
     async def _watch_store(self) -> None:
         """While the store cannot be written, try now and then whether it can again."""
+        troubled = asyncio.Event()
+        self._ledger.on_trouble = troubled.set
         while True:
+            await troubled.wait()
             await self._runtime.clock.sleep(STORE_PROBE)
+            troubled.clear()
             if self._ledger.store.trouble:
                 try:
                     await self._ledger.commit(Edit())

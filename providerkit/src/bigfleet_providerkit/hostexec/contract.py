@@ -60,8 +60,9 @@ def command_for(call: HookCall, *, blob_from: str = FROM_STDIN) -> HostCommand:
     body = script_text("wrapper.sh").partition("\n")[2]
     script = "#!/bin/sh\n" + "\n".join(lines) + "\n" + body
     return HostCommand(
-        call.kind, script, call.limit, call.operation_id, call.secret, call.cluster, call.grace
-    )
+        call.kind, script, call.limit, call.operation_id, call.secret,
+        call.cluster, call.grace, call.label, call.taints,
+    )  # fmt: skip
 
 
 def tail(text: str, most: int = LONGEST_OUTPUT) -> str:

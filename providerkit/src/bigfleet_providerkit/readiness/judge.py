@@ -12,6 +12,9 @@ from bigfleet_providerkit.clock import Clock
 from bigfleet_providerkit.errors import NotReady, SubstrateError
 from bigfleet_providerkit.substrate import Host, KnowsReadiness, Substrate
 
+# The time-out of the transition says less than we can: be a little earlier.
+LAST_WORD = 0.05
+
 
 class NodeWatch(Protocol):
     """A look at the nodes of clusters for which there is a kubeconfig."""
@@ -54,9 +57,10 @@ class Judge:
                     return
             except SubstrateError as error:
                 last = str(error)
-            if self._clock.monotonic() + self._poll > until:
+            left = until - self._clock.monotonic() - LAST_WORD
+            if left <= 0:
                 raise NotReady(f"{last} in cluster {cluster} after the hook had ended")
-            await self._clock.sleep(self._poll)
+            await self._clock.sleep(min(self._poll, left))
 
     async def resumed(
         self, host: Host, machine: str, cluster: str, done_on_host: Callable[[], Awaitable[bool]]

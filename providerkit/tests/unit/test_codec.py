@@ -1,0 +1,51 @@
+"""Names and tags within a cloud's limits."""
+
+import pytest
+
+from bigfleet_providerkit import Binding, CapacityType, OptionError
+from bigfleet_providerkit.codec.tags import TagCodec, hashed, host_name
+from bigfleet_providerkit.errors import OptionError as SameError
+
+BINDING = Binding("p/Spot/t/z/003", "abcdefghij-1", CapacityType.SPOT, "cluster a")
+
+
+def test_a_tag_set_says_who_owns_what() -> None:
+    codec = TagCodec("p")
+    tags = codec.tags(BINDING, "pin")
+    assert tags["bigfleet:machine-id"] == "p/Spot/t/z/003"
+    assert tags["bigfleet:capacity"] == "spot"
+    assert codec.ours(tags)
+    assert not TagCodec("other").ours(tags)
+    assert codec.capacity_type(tags) is CapacityType.SPOT
+    assert codec.read(tags, "cluster") == "cluster a"
+
+
+def test_a_value_with_other_characters_goes_as_base32_and_comes_back() -> None:
+    codec = TagCodec("p", alphabet="[a-z0-9-]*", separator="-")
+    text = codec.encode("p/Spot/t/z/003")
+    assert text.startswith("b-")
+    assert codec.decode(text) == "p/Spot/t/z/003"
+    assert codec.decode(codec.encode("b-looks-encoded")) == "b-looks-encoded"
+
+
+def test_a_value_too_long_goes_as_a_hash_and_is_known_again() -> None:
+    codec = TagCodec("p", longest_value=63)
+    machine = "p/OnDemand/" + "long-type" * 8 + "/zone/000"
+    text = codec.encode(machine)
+    assert text == hashed(machine)
+    assert len(text) == 41
+    assert codec.decode(text) is None
+    codec.know([machine, "short"])
+    assert codec.decode(text) == machine
+
+
+def test_limits_are_checked_for_the_longest_id() -> None:
+    TagCodec("p", longest_value=63).check("x" * 500)
+    with pytest.raises(OptionError, match="does not fit a tag of 20"):
+        TagCodec("p", longest_value=20).check("x" * 500)
+    with pytest.raises(SameError, match="tag keys"):
+        TagCodec("p", longest_key=10).check("x")
+
+
+def test_hosts_are_named_after_their_operation() -> None:
+    assert host_name("abcdefghij-1a") == "bf-abcdefghij-1a"

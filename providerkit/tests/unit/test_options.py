@@ -1,0 +1,124 @@
+"""Options: three sources, every spelling, one-line complaints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from bigfleet_providerkit import KitOptions, Opt, OptionError
+from bigfleet_providerkit.options.help import help_text, option_table
+from bigfleet_providerkit.options.parse import parse_options
+from bigfleet_providerkit.options.units import parse_duration, parse_size, write_duration
+
+
+class CloudOptions(KitOptions):
+    token: Annotated[str | None, Opt("secret", env=("CLOUD_TOKEN",), secret=True)] = None
+
+
+def parsed(*argv: str, **environ: str) -> CloudOptions:
+    return parse_options(CloudOptions, argv, environ)[0]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("--addr=1:2",), ("--addr", "1:2"), ("-addr=1:2",), ("-addr", "1:2")],
+)
+def test_every_spelling_of_a_flag(argv: tuple[str, ...]) -> None:
+    assert parsed(*argv).addr == "1:2"
+
+
+def test_switches_stand_alone_or_with_a_value() -> None:
+    assert parsed("--use-fake-backend").use_fake_backend
+    assert parsed("-use-fake-backend=true").use_fake_backend
+    assert not parsed("--use-fake-backend=false").use_fake_backend
+    assert not parsed("--reflection=false").reflection
+
+
+def test_flags_come_before_environment_and_environment_before_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("addr: file\nseed-count: 7\nslow_ms: 9\n")
+    options = parsed(
+        "--addr=flag", f"--config={path}",
+        BIGFLEET_PROVIDER_ADDR="env", BIGFLEET_PROVIDER_SEED_COUNT="5",
+    )  # fmt: skip
+    assert (options.addr, options.seed_count, options.slow_ms) == ("flag", 5, 9)
+
+
+def test_secrets_come_from_a_file_or_the_clouds_own_variable(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("from-file\n")
+    assert parsed(f"--token-file={path}").token == "from-file"
+    assert parsed(CLOUD_TOKEN="from-env").token == "from-env"
+    assert parsed(BIGFLEET_PROVIDER_TOKEN_FILE=str(path)).token == "from-file"
+
+
+def test_both_names_of_healing() -> None:
+    assert parsed("--heal-after=2s").failed_cleanup_after == 2
+    assert parsed("--failed-cleanup-after=10m").failed_cleanup_after == 600
+
+
+@pytest.mark.parametrize(
+    ("argv", "complaint"),
+    [
+        (["--adr=x"], "unknown option adr; did you mean --addr?"),
+        (["--seed-count=many"], "--seed-count 'many'"),
+        (["--seed-count=-1"], "--seed-count '-1'"),
+        (["--transition-timeout=soon"], "'soon' is not a duration"),
+        (["--provider=UPPER"], "'UPPER' is no label"),
+        (["--tls-cert=a"], "add --tls-key and --tls-ca"),
+        (["--orphans=keep"], "--orphans 'keep'"),
+        (["--fail-rate=boom=1"], "boom=1.0 is not a rate"),
+        (["--addr"], "--addr needs a value"),
+        (["--config=/nowhere"], "--config /nowhere cannot be read"),
+        (["--token-file=/nowhere"], "cannot be read"),
+        (["--log-level=loud"], "--log-level 'loud'"),
+    ],
+)
+def test_what_is_wrong_is_named_in_one_line(argv: list[str], complaint: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parsed(*argv)
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_key_of_the_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("sed-count: 7\n")
+    with pytest.raises(OptionError, match="did you mean --seed-count"):
+        parsed(f"--config={path}")
+
+
+def test_a_wrong_secret_is_not_repeated() -> None:
+    with pytest.raises(OptionError) as caught:
+        parse_options(CloudOptions, ["--seed-count=x", "--token=hush"], {})
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("2m", 120), ("1h30m", 5400), ("250ms", 0.25), ("7", 7), ("0.5", 0.5), ("0", 0)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "1x", "m", "-5s", "1h 30m", "nan", "inf"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="duration"):
+        parse_duration(text)
+
+
+def test_durations_and_sizes_are_written_and_read() -> None:
+    assert [write_duration(s) for s in (300, 5400, 2, 0.5)] == ["5m0s", "1h30m0s", "2s", "0.5s"]
+    assert (parse_size("8MiB"), parse_size("100"), parse_size(5)) == (8 * 1024**2, 100, 5)
+
+
+def test_help_names_every_option_with_default_environment_and_example() -> None:
+    text = help_text("bigfleet-provider-x", "X.", CloudOptions)
+    for name in CloudOptions.model_fields:
+        assert f"--{name.replace('_', '-')}" in text
+        assert f"BIGFLEET_PROVIDER_{name.upper()}" in text
+    assert "--failed-cleanup-after, --heal-after" in text
+    assert "default: 2m0s" in text
+    table = option_table(CloudOptions, lambda name: name == "token")
+    assert "| `--token` | none | `BIGFLEET_PROVIDER_TOKEN`, `CLOUD_TOKEN` | secret |" in table
