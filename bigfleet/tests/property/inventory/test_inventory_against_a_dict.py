@@ -151,12 +151,23 @@ def expected(machine: Machine) -> dict[str, object]:
     }
 
 
+def assert_blank(columns: MachineColumns, row: int) -> None:
+    """A hole belongs to nobody, is nowhere and has no place in the order."""
+    numbers = (columns.cluster, columns.stamp, columns.leaving_for, columns.pods, columns.rank)
+    assert {int(column[row]) for column in (*numbers, *columns.topology.values())} == {-1}
+    assert not columns.flags[row]
+    assert row not in columns.ending_at
+    assert row not in columns.not_ready_since
+    assert columns.ids[row] == ""
+
+
 def assert_says(columns: MachineColumns, machines: Mapping[str, Machine]) -> None:
     """A snapshot agrees with these machines, and with itself."""
     assert [columns.ids[row] for row in columns.order] == sorted(machines)
     assert np.flatnonzero(columns.state).tolist() == sorted(columns.order.tolist())
     assert columns.rank[columns.order].tolist() == list(range(len(machines)))
-    assert (columns.rank[columns.state == 0] == -1).all()
+    for row in np.flatnonzero(columns.state == 0).tolist():
+        assert_blank(columns, row)
     for row in columns.order.tolist():
         assert machine_in(columns, row) == expected(machines[columns.ids[row]])
 
@@ -273,7 +284,9 @@ class InventoryMachine(RuleBasedStateMachine):
 
     @rule()
     def hold(self) -> None:
-        self.held.append((self.inventory.snapshot(), dict(self.machines)))
+        columns = self.inventory.snapshot()
+        assert columns.classes.whole.shape[1] == len(self.symbols.resources)
+        self.held.append((columns, dict(self.machines)))
 
     @rule(name=st.sampled_from(["cpu", "licence", "disk"]))
     def demand_brings_a_resource(self, name: str) -> None:
@@ -293,7 +306,6 @@ class InventoryMachine(RuleBasedStateMachine):
     def snapshots_stay_as_they_were(self) -> None:
         for columns, machines in self.held:
             assert_says(columns, machines)
-        assert self.inventory.snapshot().classes.whole.shape[1] == len(self.symbols.resources)
 
 
 InventoryMachine.TestCase.settings = settings(stateful_step_count=25)

@@ -235,9 +235,10 @@ def test_freed_slots_are_used_again_after_a_label_was_taken_out() -> None:
     slots = len(classes(inventory))
     inventory.put_many([machine(f"n-{i}", zone=f"z-{i}") for i in range(slots - 2)])
     assert len(classes(inventory)) == slots
-    for i in range(4):
-        found = inventory.get(f"m-{i:03}")
-        assert found == hosts(4)[i]
+    inventory.put(hosts(5)[4])
+    columns = inventory.snapshot()
+    assert columns.cls[inventory.row("m-004")] == columns.cls[inventory.row("m-000")]
+    assert [inventory.get(f"m-{i:03}") for i in range(5)] == hosts(5)
 
 
 def test_names_of_values_nobody_has_any_more_are_dropped(inventory: Inventory) -> None:

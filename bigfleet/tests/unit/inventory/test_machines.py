@@ -74,7 +74,19 @@ def test_many_machines_may_come_and_go_under_few_rows(inventory: Inventory) -> N
     assert sorted(m.id for m in inventory) == [f"m-{i}" for i in range(2990, 3000)]
     assert inventory.rows().max() < 20
     assert [inventory.row(f"m-{i}") for i in range(2990)] == [-1] * 2990
-    assert inventory.memory()["ids"] + inventory.memory()["hosts"] < 200_000
+
+
+def test_texts_of_machines_that_went_are_squeezed_out(inventory: Inventory) -> None:
+    for round_ in range(20):
+        fleet = [machine(f"{round_:02}-{i:03}" * 10, last_error="x") for i in range(150)]
+        inventory.put_many(fleet)
+        assert sorted(inventory, key=lambda m: m.id) == fleet
+        for each in fleet:
+            inventory.remove(each.id)
+    memory = inventory.memory()
+    assert memory["ids"] < 100_000
+    assert memory["hosts"] < 100_000
+    assert memory["sparse"] == 0
 
 
 def test_an_id_listed_twice_is_refused_by_name(inventory: Inventory) -> None:
