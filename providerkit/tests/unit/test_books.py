@@ -177,7 +177,7 @@ async def test_a_new_price_changes_the_records_that_it_concerns() -> None:
         assert w.running.backend.ledger.inventory.head == before
         w.substrate.set_price("t-4", "zone-a", CapacityType.SPOT, 0.2)
         assert await w.running.refresh_prices()
-        prices = {m.capacity_type: m.price_per_hour for m in await w.shard.machines()}
+        prices = {int(m.capacity_type): m.price_per_hour for m in await w.shard.machines()}
         assert prices[int(CapacityType.SPOT)] == 0.2
         assert prices[int(CapacityType.ON_DEMAND)] == 0.4
         assert w.running.backend.ledger.inventory.head == before + 4

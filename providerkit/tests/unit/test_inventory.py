@@ -1,14 +1,24 @@
 """List: filters, caps, cursors and pages."""
 
+from pathlib import Path
+
 import pytest
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_providerkit import State
-from kitworld import world
+from kitworld import World, world
 
 
-async def listed(w, **fields):  # type: ignore[no-untyped-def]
-    return await w.running.service.list(pb.ListFilter(**fields))
+async def listed(
+    w: World,
+    *,
+    states: "list[pb.MachineState.ValueType] | None" = None,
+    max_results: int = 0,
+    since_revision: bytes = b"",
+) -> pb.MachineList:
+    return await w.running.service.list(
+        pb.ListFilter(states=states, max_results=max_results, since_revision=since_revision)
+    )
 
 
 async def test_a_delta_holds_what_changed_and_the_head_gives_nothing() -> None:
@@ -74,7 +84,7 @@ async def test_the_filter_comes_before_the_cap() -> None:
         assert not (await listed(w, states=[pb.MACHINE_STATE_FAILED])).machines
 
 
-async def test_a_retired_slot_leaves_without_a_tombstone(tmp_path) -> None:  # type: ignore[no-untyped-def]
+async def test_a_retired_slot_leaves_without_a_tombstone(tmp_path: Path) -> None:
     path = tmp_path / "offerings.yaml"
     path.write_text("[{instance_type: t-4, zone: zone-a, count: 4}]")
     async with world(offerings=str(path)) as w:

@@ -101,7 +101,7 @@ class AgentChannel:
             raise OptionError(f"--bootstrap-tls-cert {cert} cannot be used: {error}") from error
         app = web.Application(client_max_size=LARGEST_BODY)
         app.add_routes([web.get("/v1/command", self._command), web.post("/v1/ack", self._ack)])
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         host, _, port = addr.rpartition(":")
         site = web.TCPSite(self._runner, host or None, int(port), ssl_context=context)
