@@ -39,10 +39,12 @@ async def fence_comes_before_existence(p: Probe) -> None:
     ):
         answer.must_be_fenced()
     deleted = await ghost.try_delete(old)
-    if deleted.code is Code.UNIMPLEMENTED and not p.claims(Capability.DELETE):
-        deleted.entry.expected = "FAILED_PRECONDITION or UNIMPLEMENTED"
-    else:
+    if p.owned:
+        deleted.must_be(Code.UNIMPLEMENTED, why="owned hardware is not given back")
+    elif p.claims(Capability.DELETE):
         deleted.must_be_fenced()
+    else:
+        deleted.must_be(Code.FAILED_PRECONDITION, Code.UNIMPLEMENTED)
     (await ghost.try_create(ghost.at(9, 9))).must_be(Code.NOT_FOUND)
 
 

@@ -85,23 +85,28 @@ async def in_flight(
 ) -> None:
     """One transition with a burst of repeats and of calls that do not belong there."""
     passing, target = states
+    before = await walker.see()
     began = time.monotonic()
-    first = await send()
-    first.must_be_ok()
-    repeats = [send(walker.elsewhere()) for _ in range(BURST)]
-    strangers = [against() for _ in range(BURST)] if against else []
-    answers = await asyncio.gather(*repeats, *strangers)
-    one_id([first, *answers[: len(repeats)]])
-    for answer in answers[len(repeats) :]:
-        answer.must_be_refused()
-    limit = 2 * p.pace.substrate_s + 2.0
-    ended = await walker.until(target, within_s=max(0.1, limit - (time.monotonic() - began)))
+    async with p.watch(walker.id, 0.01) as flight:
+        first = await send()
+        first.must_be_ok()
+        repeats = [send(walker.elsewhere()) for _ in range(BURST)]
+        strangers = [against() for _ in range(BURST)] if against else []
+        answers = await asyncio.gather(*repeats, *strangers)
+        one_id([first, *answers[: len(repeats)]])
+        for answer in answers[len(repeats) :]:
+            answer.must_be_refused()
+        limit = 2 * p.pace.substrate_s + 2.0
+        left = max(0.1, limit - (time.monotonic() - began))
+        await walker.until(target, within_s=left)
+    flight.must_pass_only((before.state, passing, target), "a transition under a burst")
     # Work that was started twice ends a second time: on another host, or in another state.
     async with p.watch(walker.id, 0.01) as trace:
         await asyncio.sleep(p.pace.substrate_s + 0.2)
     trace.must_pass_only((target,), f"the rest after {word(passing)}")
-    refs = {sample.host.ref for sample in trace.samples} | {ended.host.ref}
-    check(len(refs) == 1, f"one transition made {len(refs)} hosts: {sorted(refs)}")
+    seen = [*flight.samples, *trace.samples]
+    refs = {sample.host.ref for sample in seen if sample.host.ref}
+    check(len(refs) <= 1, f"one transition showed {len(refs)} hosts: {sorted(refs)}")
 
 
 @row("B2013", slots=20)

@@ -77,7 +77,9 @@ async def delete_out_of_position(p: Probe) -> None:
     for walker in (empty, bound):
         before = await walker.see()
         answer = await walker.try_delete()
-        if not (answer.ok and walker is empty):
+        if p.owned:
+            answer.must_be(Code.UNIMPLEMENTED, why="owned hardware is not given back")
+        elif not (answer.ok and walker is empty):
             answer.must_be_refused()
         await p.untouched(before)
 
@@ -272,7 +274,11 @@ async def unknown_machine_for_get_and_delete(p: Probe) -> None:
     ghost = p.machine(f"{UNKNOWN}-{p.shard()}")
     got = await p.get(ghost.id)
     check(got is Code.NOT_FOUND, f"Get of an unknown machine gave {got}")
-    (await ghost.try_delete()).must_be(Code.NOT_FOUND, Code.UNIMPLEMENTED)
+    deleted = await ghost.try_delete()
+    if p.owned:
+        deleted.must_be(Code.UNIMPLEMENTED, why="owned hardware is not given back")
+    else:
+        deleted.must_be(Code.NOT_FOUND, Code.UNIMPLEMENTED)
     check(await p.get(ghost.id) is Code.NOT_FOUND, "the unknown machine exists after Delete")
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bigfleet_conformance.cli import show
 from bigfleet_conformance.cli.progress import Lines, Terminal
-from bigfleet_conformance.errors import BootError, ConformanceError, UsageError
+from bigfleet_conformance.errors import ConformanceError, UsageError
 from bigfleet_conformance.options import ClientTls, Options, Target
 from bigfleet_conformance.registry import Area, all_behaviours
 from bigfleet_conformance.report import files
@@ -207,11 +207,8 @@ def main() -> None:
     """Run the command line; a bad input is one line and exit code 2."""
     try:
         app()
-    except BootError as error:
-        err.print(f"bigfleet-conformance: {error}", markup=False, highlight=False)
-        sys.exit(2)
     except ConformanceError as error:
-        err.print(f"bigfleet-conformance: {error}", markup=False, highlight=False)
+        err.print(f"bigfleet-conformance: {error}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         err.print("bigfleet-conformance: stopped")

@@ -72,6 +72,11 @@ class Authority:
         """The certificate that the others trust."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
+    @property
+    def key_pem(self) -> bytes:
+        """The key with which leaves are signed."""
+        return _pem(self._key)
+
     def leaf(self, uris: Sequence[str] = (), *, hosts: Sequence[str] = ()) -> Credentials:
         """A leaf with these URI SANs, and host names or addresses for a server."""
         key = ec.generate_private_key(ec.SECP256R1())

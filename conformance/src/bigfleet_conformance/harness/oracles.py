@@ -67,11 +67,11 @@ def quantity(text: str) -> Decimal:
     if found is None:
         raise ValueError(f"{text!r} is not a quantity")
     number, suffix = found.groups()
-    if suffix[:1] in ("e", "E") and suffix[1:]:
+    if suffix in _SUFFIXES:
+        return Decimal(number) * _SUFFIXES[suffix]
+    if suffix[1:].lstrip("+-").isdigit():
         return Decimal(number + suffix)
-    if suffix not in _SUFFIXES:
-        raise ValueError(f"{text!r} has an unknown suffix")
-    return Decimal(number) * _SUFFIXES[suffix]
+    raise ValueError(f"{text!r} has an unknown suffix")
 
 
 @dataclass(slots=True)

@@ -104,6 +104,7 @@ class Setting:
     slow: bool = False
     mutual_tls: bool = False
     spot_demanded: bool = False
+    owned: bool = False
 
 
 class Probe(Calls):
@@ -122,6 +123,11 @@ class Probe(Calls):
     def claims(self, capability: Capability) -> bool:
         """Whether the provider offers something."""
         return capability in self.setting.claims
+
+    @property
+    def owned(self) -> bool:
+        """Whether this is owned hardware, on which every valid Delete is UNIMPLEMENTED."""
+        return self.setting.owned
 
     def shard(self) -> str:
         """A shard id that nobody used before."""

@@ -11,11 +11,13 @@ from dataclasses import replace
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_conformance.errors import CannotRunError
+from bigfleet_conformance.harness.evidence import Evidence
 from bigfleet_conformance.harness.link import ChannelLink
-from bigfleet_conformance.harness.probe import Setting, SlotPool
+from bigfleet_conformance.harness.probe import Probe, Setting, SlotPool
 from bigfleet_conformance.options import Options
 from bigfleet_conformance.registry import LaneName
 from bigfleet_conformance.results import LaneRecord
+from bigfleet_conformance.runner.claims import look
 from bigfleet_conformance.runner.source import BootPlan, Source
 from bigfleet_conformance.runner.workshop import Workshop
 
@@ -89,11 +91,18 @@ class Lanes:
     async def _open_slow(self) -> Setting:
         if self._slow_link is not None:
             pool = SlotPool(await listing(self._slow_link))
-            return replace(self.core, link=self._slow_link, pool=pool, slow=True)
-        if self.slow_on_core:
-            return replace(self.core, slow=True)
-        plan = BootPlan(LaneName.SLOW, 6, 256, slow_ms=self._options.slow_ms)
-        return await self._boot(plan)
+            setting = replace(self.core, link=self._slow_link, pool=pool, slow=True)
+        elif self.slow_on_core:
+            setting = replace(self.core, slow=True)
+        else:
+            plan = BootPlan(LaneName.SLOW, 6, 256, slow_ms=self._options.slow_ms)
+            setting = await self._boot(plan)
+            if not self._workshop.over_http:
+                return setting
+        # Nobody told how long this substrate takes, so it is measured.
+        seen = await look(Probe(setting, "slow-probe", self._options.seed, Evidence()))
+        pace = replace(setting.pace, substrate_s=max(setting.pace.substrate_s, seen.longest_s))
+        return replace(setting, pace=pace)
 
     async def _boot(self, plan: BootPlan, *, fault: bool = False) -> Setting:
         subject = await self._workshop.boot(plan, fault=fault)

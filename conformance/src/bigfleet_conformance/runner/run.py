@@ -18,10 +18,15 @@ from pathlib import Path
 import grpc
 
 from bigfleet_conformance.baseline import CHECKS
-from bigfleet_conformance.errors import CannotRunError, UnreachableError, UsageError
+from bigfleet_conformance.errors import (
+    CannotRunError,
+    ConformanceError,
+    UnreachableError,
+    UsageError,
+)
 from bigfleet_conformance.harness.evidence import Evidence
 from bigfleet_conformance.harness.link import ChannelLink
-from bigfleet_conformance.harness.oracles import CONFIGURED, IDLE
+from bigfleet_conformance.harness.oracles import CONFIGURED, IDLE, SPECULATIVE, TRANSITIONAL
 from bigfleet_conformance.harness.probe import Names, Pace, Probe, Setting, SlotPool
 from bigfleet_conformance.options import Options, Target
 from bigfleet_conformance.registry import (
@@ -185,6 +190,8 @@ class Run:
             claims=frozenset(claim.capability for claim in self.claims),
             mutual_tls=self.target.tls is not None,
             spot_demanded=Profile.SPOT in self.profiles,
+            owned=Profile.BARE_METAL in self.profiles
+            and Capability.DELETE not in {claim.capability for claim in self.claims},
             pace=replace(core.pace, few_rounds=seen.longest_s > claiming.LONG_TRANSITION_S),
         )
         lanes = Lanes(core, options, self.workshop, self.source, slow_link)
@@ -278,6 +285,7 @@ class Run:
     def plan(self, lanes: Lanes) -> list[tuple[Behaviour, LaneName]]:
         """What runs on which lane; what is skipped is noted at once."""
         work: list[tuple[Behaviour, LaneName]] = []
+        unseen: list[str] = []
         claimed = lanes.core.claims
         for behaviour in self.chosen():
             missing = [need for need in behaviour.needs if need not in claimed]
@@ -286,14 +294,16 @@ class Run:
                 result = Result(behaviour.id, Status.SKIPPED, str(behaviour.lane), reason)
                 self.findings.add(result)
                 if Capability.SLOW in missing:
-                    self.findings.limits.append(
-                        f"{behaviour.id} was not looked at: the provider shows no transitional "
-                        "states; give a slow instance"
-                    )
+                    unseen.append(behaviour.id)
                 continue
             work.append((behaviour, behaviour.lane))
             if behaviour.also_slow and Capability.SLOW in claimed:
                 work.append((behaviour, LaneName.SLOW))
+        if unseen:
+            self.findings.limits.append(
+                f"{', '.join(unseen)} were not looked at: the provider is too quick to show its "
+                "transitional states; give a slow instance with --slow-target"
+            )
         return work
 
     def say_slots(self, lanes: Lanes, work: Sequence[tuple[Behaviour, LaneName]]) -> None:
@@ -340,17 +350,16 @@ class Run:
     async def tidy(self, core: Setting) -> None:
         """Drain and delete the machines of a target that were used."""
         probe = Probe(core, "tidy", self.options.seed, Evidence())
-        for machine in core.pool.taken:
-            walker = probe.machine(machine)
-            try:
-                record = await probe.see(machine)
-                if record.state == CONFIGURED:
-                    await walker.drain()
-                    record = await probe.see(machine)
-                if record.state == IDLE and Capability.DELETE in core.claims:
-                    await walker.delete()
-            except (CannotRunError, Exception) as error:  # noqa: BLE001 - the verdict stands
-                self.observer.say(f"{machine} was left as it is: {error}")
+        deletes = Capability.DELETE in core.claims
+
+        async def one(machine: str) -> None:
+            async with self.jobs:
+                try:
+                    await give_back(probe, machine, deletes=deletes)
+                except (ConformanceError, grpc.aio.AioRpcError) as error:
+                    self.observer.say(f"{machine} was left as it is: {error}")
+
+        await asyncio.gather(*(one(machine) for machine in core.pool.taken))
 
     # Judging
 
@@ -378,3 +387,16 @@ class Run:
                 "grpc": grpc.__version__,
             },
         )
+
+
+async def give_back(probe: Probe, machine: str, *, deletes: bool) -> None:
+    """Drain and delete one machine, as far as it can be."""
+    walker = probe.machine(machine)
+    record = await probe.see(machine)
+    if record.state in TRANSITIONAL:
+        record = await walker.until(SPECULATIVE, IDLE, CONFIGURED)
+    if record.state == CONFIGURED:
+        await walker.drain()
+        record = await probe.see(machine)
+    if record.state == IDLE and deletes:
+        await walker.delete()

@@ -106,7 +106,7 @@ class RepeatWorksTwice(Provider):
         return answer
 
     async def again(self, slot: Slot, kind: str) -> None:
-        await asyncio.sleep(self.config.slow_s)
+        await asyncio.sleep(self.config.slow_s + 0.1)
         if kind == "create":
             slot.record.host.ref = f"{slot.record.host.ref}-again"
             slot.record.state = pb.MACHINE_STATE_IDLE

@@ -1,0 +1,155 @@
+"""A report is one document; the other files follow from it, and edits are found."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+
+from bigfleet_conformance import Options, Report, Status, Target, Verdict, all_behaviours
+from bigfleet_conformance.registry import Capability, Profile
+from bigfleet_conformance.report.files import badge, junit, texts, write
+from bigfleet_conformance.report.model import Subject, build, digest_of
+from bigfleet_conformance.report.verify import complaints, schema
+from bigfleet_conformance.results import CheckResult, Claim, Findings, LaneRecord, Result
+
+
+def report(failing: str = "", scope: str = "full") -> Report:
+    findings = Findings()
+    for id, behaviour in all_behaviours().items():
+        if Profile.CORE not in behaviour.profiles:
+            continue
+        bad = id == failing
+        evidence: tuple[dict[str, object], ...] = ({"time_s": 0.1, "method": "Create"},)
+        findings.add(
+            Result(
+                id,
+                Status.FAILED if bad else Status.PASSED,
+                "core",
+                "expected OK, got <INTERNAL> \x01" if bad else "",
+                0.5,
+                evidence,
+            )
+        )
+    findings.baseline = [CheckResult("FullLifecycle", "lifecycle", Status.PASSED, "", 0.1)]
+    findings.lanes = [LaneRecord("core", "x", "1.0", 0.2, 3.0)]
+    return build(
+        subject=Subject("x", "1.0", "executable", "x --serve"),
+        target=Target(command="x --serve"),
+        options=Options(scope=scope),
+        profiles=(Profile.CORE,),
+        claims=[Claim(Capability.DELETE, "probe", True)],
+        findings=findings,
+        started=datetime(2026, 1, 1, tzinfo=UTC),
+        duration_s=12.0,
+        environment={"os": "linux", "python": "3.11", "grpc": "1.80"},
+    )
+
+
+def test_a_report_fits_its_published_schema() -> None:
+    jsonschema.validate(report().document, schema())
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+def test_a_certificate_counts_what_passed() -> None:
+    found = report()
+    assert found.verdict is Verdict.CERTIFIED
+    assert found.exit_code == 0
+    assert found.document["summary"]["passed"] == 85
+    assert found.document["summary"]["not_run"] == 37
+    assert badge(found.document) == {
+        "schemaVersion": 1,
+        "label": "bigfleet conformance",
+        "message": "CERTIFIED (85/122)",
+        "color": "green",
+    }
+
+
+def test_a_failure_is_red_everywhere() -> None:
+    found = report("B302")
+    assert found.verdict is Verdict.FAILED
+    assert found.exit_code == 1
+    assert badge(found.document)["color"] == "red"
+    root = ET.fromstring(junit(found.document))
+    failures = root.findall(".//failure")
+    assert [failure.get("message") for failure in failures] == ["expected OK, got <INTERNAL> \\x01"]
+    page = texts(found.document)["report.html"]
+    assert "expected OK, got &lt;INTERNAL&gt;" in page
+    assert "http://" not in page.replace("http-equiv", "")
+
+
+def test_junit_has_a_suite_for_the_baseline_and_for_each_area_that_ran() -> None:
+    root = ET.fromstring(junit(report().document))
+    names = [suite.get("name") for suite in root]
+    assert names[0] == "baseline"
+    assert "fencing" in names
+    assert "durability" not in names
+
+
+def test_the_base_scope_says_so() -> None:
+    assert badge(report(scope="base").document)["message"].endswith(" base")
+
+
+def test_a_stored_report_is_verified(tmp_path: Path) -> None:
+    write(report().document, tmp_path)
+    assert complaints(tmp_path) == []
+
+
+def edit(folder: Path, change: "Any") -> None:
+    path = folder / "report.json"
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def test_an_edited_report_is_found(tmp_path: Path) -> None:
+    write(report("B302").document, tmp_path)
+
+    def whiten(document: dict[str, Any]) -> None:
+        row = next(row for row in document["behaviors"] if row["id"] == "B302")
+        row["status"] = "passed"
+
+    edit(tmp_path, whiten)
+    found = " ".join(complaints(tmp_path))
+    assert "digest does not fit" in found
+    assert "the verdict says FAILED, the rows give CERTIFIED" in found
+
+
+def test_a_report_with_a_new_digest_still_has_to_agree_with_its_files(tmp_path: Path) -> None:
+    write(report().document, tmp_path)
+
+    def rename(document: dict[str, Any]) -> None:
+        document["provider"]["name"] = "somebody else"
+        document["digest"] = digest_of(document)
+
+    edit(tmp_path, rename)
+    assert "report.html does not fit report.json" in complaints(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["report.json", "badge.json"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    write(report().document, tmp_path)
+    (tmp_path / name).unlink()
+    assert complaints(tmp_path) == [f"{tmp_path} lacks {name}"]
+
+
+def test_junk_is_refused(tmp_path: Path) -> None:
+    write(report().document, tmp_path)
+    (tmp_path / "report.json").write_text("{")
+    assert "not JSON" in complaints(tmp_path)[0]
+    (tmp_path / "report.json").write_text("{}")
+    assert "does not fit its schema" in complaints(tmp_path)[0]
+
+
+def test_an_unknown_id_is_named(tmp_path: Path) -> None:
+    write(report().document, tmp_path)
+
+    def invent(document: dict[str, Any]) -> None:
+        document["behaviors"][0]["id"] = "B9998"
+        document["digest"] = digest_of(document)
+
+    edit(tmp_path, invent)
+    assert "unknown ids: B9998" in complaints(tmp_path)
