@@ -18,6 +18,7 @@ from bigfleet_providerkit import State
 from bigfleet_providerkit.service.identity import peer_of
 from bigfleet_providerkit.testing import CHANNEL_OPTIONS, ProviderProcess, Remote, Shard
 
+Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 TEMPLATE = ProviderProcess.module("bigfleet_provider_template")
 
 
@@ -138,7 +139,7 @@ async def test_only_the_shard_named_in_the_request_may_mutate(tmp_path: Path) ->
 async def test_strangers_are_refused_in_the_handshake(tmp_path: Path) -> None:
     async with a_provider(tmp_path) as (provider, authority):
         async with grpc.aio.insecure_channel(provider.address) as plain:
-            call = plain.unary_unary("/bigfleet.v1alpha1.CapacityProvider/List")
+            call: Call = plain.unary_unary("/bigfleet.v1alpha1.CapacityProvider/List")
             assert await code_of(call(b"", timeout=3)) is grpc.StatusCode.UNAVAILABLE
         async with authority.channel(provider.address, ca=trustme.CA()) as foreign:
             call = foreign.unary_unary("/bigfleet.v1alpha1.CapacityProvider/List")

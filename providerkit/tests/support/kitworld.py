@@ -162,7 +162,7 @@ async def world(
     spec: ProviderSpec[KitOptions] = SPEC, *, store: Store | None = None, **options: object
 ) -> AsyncIterator[World]:
     """A world for the length of a test."""
-    made = await begin(spec, store=store, **options)
+    made = await begin(spec, store=store, seed=1, **options)
     try:
         yield made
     finally:

@@ -9,6 +9,7 @@ from bigfleet_providerkit.clock import Clock
 FULL_RATE = 50.0
 SLOWEST_RATE = 0.1
 GROWTH_PER_MINUTE = 1.1
+BURST_SECONDS = 1.0
 
 
 class Limiter:
@@ -19,7 +20,7 @@ class Limiter:
         self._full = rate
         self._rate = rate
         self._changed = clock.monotonic()
-        self._free_at = clock.monotonic()
+        self._free_at = clock.monotonic() - BURST_SECONDS
 
     @property
     def rate(self) -> float:
@@ -36,6 +37,6 @@ class Limiter:
         """Until it is this caller's turn. Up to one second's worth of calls needs no waiting."""
         rate = self.rate
         now = self._clock.monotonic()
-        self._free_at = max(self._free_at + 1.0 / rate, now - 1.0)
+        self._free_at = max(self._free_at + 1.0 / rate, now - BURST_SECONDS)
         if self._free_at > now:
             await self._clock.sleep(self._free_at - now)

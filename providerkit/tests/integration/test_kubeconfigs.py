@@ -1,0 +1,104 @@
+"""Readiness by a kubeconfig: one watch per cluster against an API server of a page."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from bigfleet_providerkit import Host, Retryable
+from bigfleet_providerkit.readiness.kube import KubeNodes, read_kubeconfig
+from bigfleet_providerkit.testing import eventually
+
+
+def node(name: str, provider_id: str, ready: str) -> dict[str, object]:
+    return {
+        "metadata": {"name": name},
+        "spec": {"providerID": provider_id},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+class ApiServer:
+    """Lists and watches nodes."""
+
+    def __init__(self) -> None:
+        self.nodes: list[dict[str, object]] = []
+        self.events: asyncio.Queue[dict[str, object]] = asyncio.Queue()
+        self.lists = 0
+        self.tokens: list[str] = []
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.tokens.append(request.headers.get("Authorization", ""))
+        if "watch" not in request.query:
+            self.lists += 1
+            return web.json_response({"metadata": {"resourceVersion": "7"}, "items": self.nodes})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            event = await self.events.get()
+            await response.write(json.dumps(event).encode() + b"\n")
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[tuple[ApiServer, int]]:
+    server = ApiServer()
+    app = web.Application()
+    app.add_routes([web.get("/api/v1/nodes", server.answer)])
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield server, int(runner.addresses[0][1])
+    await runner.cleanup()
+
+
+def kubeconfig(port: int) -> str:
+    return json.dumps(
+        {
+            "current-context": "x",
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+            "users": [{"name": "u", "user": {"token": "secret"}}],
+        }
+    )
+
+
+async def test_a_node_is_the_machines_by_provider_id_or_name(
+    api: tuple[ApiServer, int], tmp_path: Path
+) -> None:
+    server, port = api
+    server.nodes = [node("n-1", "aws:///zone/i-1", "True"), node("m-2", "", "False")]
+    (tmp_path / "cluster-a.yaml").write_text(kubeconfig(port))
+    nodes = KubeNodes(tmp_path)
+    assert nodes.covers("cluster-a")
+    assert not nodes.covers("cluster-b")
+    assert not nodes.covers("../cluster-a")
+    assert await nodes.ready(Host("i-1"), "m-1", "cluster-a")
+    assert await nodes.ready(Host("x", node_name="n-1"), "m-1", "cluster-a")
+    assert not await nodes.ready(Host("i-2"), "m-2", "cluster-a")
+    await server.events.put({"type": "MODIFIED", "object": node("m-2", "", "True")})
+
+    async def joined() -> bool:
+        return await nodes.ready(Host("i-2"), "m-2", "cluster-a")
+
+    await eventually(joined)
+    await server.events.put({"type": "DELETED", "object": node("m-2", "", "True")})
+
+    async def left() -> bool:
+        return not await joined()
+
+    await eventually(left)
+    assert server.lists == 1
+    assert server.tokens[0] == "Bearer secret"
+    (tmp_path / "cluster-a.yaml").unlink()
+    with pytest.raises(Retryable, match="no kubeconfig for cluster-a"):
+        await nodes.ready(Host("i-1"), "m-1", "cluster-a")
+    await nodes.aclose()
+
+
+def test_a_kubeconfig_without_a_server_is_refused() -> None:
+    with pytest.raises(ValueError, match="names no server"):
+        read_kubeconfig("{}")

@@ -1,0 +1,63 @@
+"""A copy of the example runs before a line is changed, inside the repository and outside it."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import new_provider
+from bigfleet_providerkit import State
+from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard
+
+
+async def test_a_copy_outside_the_repository_serves_and_passes_its_tests(tmp_path: Path) -> None:
+    folder = new_provider.copy_template("my-cloud", tmp_path)
+    assert folder == tmp_path / "bigfleet-provider-my-cloud"
+    left = [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and "template" in path.read_text("utf-8").replace("templates", "").lower()
+        and path.suffix == ".py"
+    ]  # fmt: skip
+    assert [path for path in left if "test_template" not in path.name] == []
+    path = os.pathsep.join([str(folder / "src"), os.environ.get("PYTHONPATH", "")])
+    environment = {"PYTHONPATH": path}
+    command = ProviderProcess.module("bigfleet_provider_my_cloud")
+    version = await asyncio.to_thread(
+        subprocess.run, [*command, "--version"], env={**os.environ, **environment},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert version.stdout.startswith("bigfleet-provider-my-cloud 0.1.0 (providerkit ")
+    process = ProviderProcess(command, "--use-fake-backend", environment=environment)
+    with process.wait_open() as provider:
+        async with provider.channel() as channel:
+            shard = Shard(Remote(channel))
+            machine = (await shard.machines())[0].id
+            await shard.create(machine)
+            await shard.until(machine, State.IDLE)
+        assert provider.stop() == 0
+    tests = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-m", "pytest", "-q", "-x", "tests/unit"], cwd=folder,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert tests.returncode == 0, tests.stdout
+
+
+def test_a_copy_inside_is_made_known_to_the_tools(tmp_path: Path) -> None:
+    shutil.copy(new_provider.ROOT / "pyproject.toml", tmp_path / "pyproject.toml")
+    folder = new_provider.copy_template("mycloud", None, tmp_path)
+    assert (folder / "src" / "bigfleet_provider_mycloud" / "substrate.py").exists()
+    text = (tmp_path / "pyproject.toml").read_text("utf-8")
+    assert "providers/mycloud/src" in text
+    with pytest.raises(new_provider.CannotCopyError, match="exists"):
+        new_provider.copy_template("mycloud", None, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "My", "a b", "x" * 31, "-x", "../y"])
+def test_a_bad_name_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(new_provider.CannotCopyError, match="no name for a provider"):
+        new_provider.copy_template(name, tmp_path)
