@@ -17,11 +17,36 @@ The suite is a client: it talks to a provider over gRPC as a shard does. It impo
     cli/, plugin       command line and pytest: thin layers over `run`
 """
 
-from bigfleet_conformance.options import ClientTls, Options, Target
-from bigfleet_conformance.registry import Behaviour, all_behaviours
-from bigfleet_conformance.report.model import Report
-from bigfleet_conformance.results import Status, Verdict
-from bigfleet_conformance.runner.run import run
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bigfleet_conformance.options import ClientTls, Options, Target
+    from bigfleet_conformance.registry import Behaviour, all_behaviours
+    from bigfleet_conformance.report.model import Report
+    from bigfleet_conformance.results import Status, Verdict
+    from bigfleet_conformance.runner.run import run
+
+# Imported when first used: the pytest plug-in lies in this package and is loaded by every pytest
+# in the environment, which must not pay for gRPC, nor import it before a test sets its floor.
+_PLACES = {
+    "Behaviour": "registry",
+    "ClientTls": "options",
+    "Options": "options",
+    "Report": "report.model",
+    "Status": "results",
+    "Target": "options",
+    "Verdict": "results",
+    "all_behaviours": "registry",
+    "run": "runner.run",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+
 
 __all__ = [
     "Behaviour",

@@ -1,6 +1,7 @@
 """The command line: what a person types, and what comes back."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -80,3 +81,8 @@ def test_the_version_is_printed(
 ) -> None:
     assert called(monkeypatch, "--version") == 0
     assert capsys.readouterr().out.startswith("bigfleet-conformance ")
+
+
+def test_the_plug_in_costs_other_test_runs_nothing() -> None:
+    script = "import sys, bigfleet_conformance.plugin; sys.exit('grpc' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

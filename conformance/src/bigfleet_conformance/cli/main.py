@@ -1,6 +1,7 @@
 """`bigfleet-conformance`: run, list, explain, verify."""
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -151,8 +152,15 @@ def run(
 def watched(target: Target, options: Options, *, quiet: bool) -> Report:
     """A run with whatever progress fits."""
 
+    async def ended_by_a_signal(observer: Observer) -> Report:
+        """A run that ends what it started when it is told to stop."""
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await run_suite(target, options, observer)
+
     def go(observer: Observer) -> Report:
-        return asyncio.run(run_suite(target, options, observer))
+        return asyncio.run(ended_by_a_signal(observer))
 
     if quiet:
         return go(Silent())
@@ -210,7 +218,7 @@ def main() -> None:
     except ConformanceError as error:
         err.print(f"bigfleet-conformance: {error}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         err.print("bigfleet-conformance: stopped")
         sys.exit(130)
 

@@ -45,6 +45,7 @@ class Lanes:
         self._slow_link = slow_link
         self._opened: dict[LaneName, Setting | CannotRunError] = {LaneName.CORE: core}
         self._began: dict[LaneName, float] = {}
+        self._ended: dict[LaneName, float] = {}
         self._boot_s: dict[LaneName, float] = {}
         self._locks = {lane: asyncio.Lock() for lane in LaneName}
         self.fault_refusal = ""
@@ -114,17 +115,21 @@ class Lanes:
         found = []
         for lane in self._opened:
             source = self._workshop.fault_source if lane is LaneName.FAULT else self._subject
-            began = self._began.get(lane)
+            began, ended = self._began.get(lane, 0.0), self._ended.get(lane, 0.0)
             found.append(
                 LaneRecord(
                     str(lane),
                     source.name if source else "target",
                     source.version if source else "unknown",
                     round(self._boot_s.get(lane, 0.0), 3),
-                    round(time.monotonic() - began, 3) if began else 0.0,
+                    round(max(0.0, ended - began), 3),
                 )
             )
         return found
+
+    def note_end(self, lane: LaneName) -> None:
+        """A behaviour of this lane has ended; the last one ends the lane."""
+        self._ended[lane] = time.monotonic()
 
     def note_core(self, boot_s: float) -> None:
         """The core lane was opened before the others."""

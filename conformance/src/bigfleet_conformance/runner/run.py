@@ -344,6 +344,7 @@ class Run:
                 result = Result(behaviour.id, Status.ERROR, str(lane), reason)
             else:
                 result = await run_behaviour(behaviour, setting, str(lane), self.options.seed, left)
+        lanes.note_end(lane)
         self.findings.add(result)
         self.observer.finished(result)
 
