@@ -26,10 +26,6 @@ BY_PROFILE: Mapping[Profile, Capability] = {
     Profile.SCALE: Capability.SCALE,
     Profile.SECURE: Capability.TLS,
 }
-BY_FLAG: Mapping[str, Capability] = {
-    "--slow-ms": Capability.SLOW,
-    "--heal-after": Capability.HEAL,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +144,7 @@ def gather_claims(
     seen: Seen,
     *,
     help_text: str,
+    fault_help: str,
     slow_instance: bool,
     configured: Iterable[str] = (),
 ) -> list[Claim]:
@@ -174,9 +171,10 @@ def gather_claims(
         if claim.lower() not in words:
             raise UsageError(f"conformance.yaml claims {claim!r}, which is no capability")
         add(words[claim.lower()], "conformance.yaml")
-    for flag, capability in BY_FLAG.items():
-        if flag in help_text:
-            add(capability, f"help names {flag}")
+    if "--slow-ms" in help_text:
+        add(Capability.SLOW, "help names --slow-ms")
+    if "--heal-after" in fault_help:
+        add(Capability.HEAL, "help of the fault subject names --heal-after")
     if slow_instance:
         add(Capability.SLOW, "slow instance")
     for capability, true in confirmed.items():

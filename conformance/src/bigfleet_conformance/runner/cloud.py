@@ -1,6 +1,8 @@
-"""The fake cloud of a run over HTTP: one process per lane, kept over every restart of the provider.
+"""The fake cloud of a run over HTTP: kept over every restart of the provider.
 
-What a provider launched is still there after it was killed, as it would be in a real cloud. Started
+What a provider launched is still there after it was killed, as it would be in a real cloud. A lane
+has one; stories with a state of their own have one each, because two stores under one label would
+take each other's hosts for leftovers. Started
 with `http.cloud` of conformance.yaml, in which `{port}` and `{latency_ms}` are filled in; without
 them the flags `--addr` and `--latency-ms` are appended.
 """
@@ -14,31 +16,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bigfleet_conformance.errors import BootError
-from bigfleet_conformance.registry import LaneName
 
 BOOT_LIMIT_S = 20.0
 
 
 @dataclass(slots=True)
 class FakeCloud:
-    """Starts fake clouds, one per lane and latency."""
+    """Starts fake clouds, one per world."""
 
     command: str
     logs: Path
-    _running: dict[LaneName, tuple[asyncio.subprocess.Process, dict[str, str]]] = field(
+    _running: dict[str, tuple[asyncio.subprocess.Process, dict[str, str]]] = field(
         default_factory=dict
     )
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def words(self, lane: LaneName, slow_ms: int) -> dict[str, str]:
-        """What is filled in for the provider of a lane: the cloud's address and a free port."""
+    async def words(self, world: str, slow_ms: int) -> dict[str, str]:
+        """What is filled in for a provider: its cloud's address and a free port."""
         async with self._lock:
-            if lane not in self._running:
-                self._running[lane] = await self._start(lane, slow_ms)
-            return self._running[lane][1]
+            if world not in self._running:
+                self._running[world] = await self._start(world, slow_ms)
+            return self._running[world][1]
 
     async def _start(
-        self, lane: LaneName, slow_ms: int
+        self, world: str, slow_ms: int
     ) -> tuple[asyncio.subprocess.Process, dict[str, str]]:
         from bigfleet_conformance.runner.process import find_executable, free_port, tail
 
@@ -54,7 +55,7 @@ class FakeCloud:
         if slow_ms and "{latency_ms}" not in self.command:
             arguments.append(f"--latency-ms={slow_ms}")
         self.logs.mkdir(parents=True, exist_ok=True)
-        log = self.logs / f"cloud-{lane}-{port}.log"
+        log = self.logs / f"cloud-{world}-{port}.log"
         with log.open("ab") as out:
             process = await asyncio.create_subprocess_exec(
                 *arguments,

@@ -174,7 +174,7 @@ class Executable:
     async def _cloud_words(self, plan: BootPlan) -> dict[str, str]:
         if self.cloud is None:
             return {}
-        return await self.cloud.words(plan.lane, plan.slow_ms)
+        return await self.cloud.words(plan.world, plan.slow_ms)
 
     def _flags(self, plan: BootPlan, port: int, filled: Mapping[str, str]) -> list[str]:
         flags = [f"--addr=127.0.0.1:{port}", "--provider=certify"]

@@ -178,7 +178,8 @@ class Run:
             options,
             self.profiles,
             seen,
-            help_text=(self.source.help if self.source else "") + fault_help * (not over_http),
+            help_text=self.source.help if self.source else "",
+            fault_help=fault_help,
             slow_instance=bool(self.target.slow_address) or over_http,
             configured=self.configuration.claims,
         )

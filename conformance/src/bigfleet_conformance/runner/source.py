@@ -41,6 +41,11 @@ class BootPlan:
         """For the names of log files."""
         return self.name or str(self.lane)
 
+    @property
+    def world(self) -> str:
+        """Boots of one world share a fake cloud: restarts and copies, but no other story."""
+        return f"{self.label.partition('-')[0]}-{self.slow_ms}"
+
     def at(self, offset: int) -> "BootPlan":
         """The same instance on another port."""
         return replace(self, offset=offset)
