@@ -14,7 +14,10 @@ from kitworld import begin
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("state-*.db"))
 # What the recorded client sent for its last Create, byte for byte, with a field nobody knows.
-CREATE = b"\x0a\x25test-region-a/OnDemand/t-4/zone-a/004\x1a\x0eshard-recorded\x20\x03\x28\x05\xf8\x3e\x01"
+CREATE = (
+    b"\x0a\x25test-region-a/OnDemand/t-4/zone-a/004"
+    b"\x1a\x0eshard-recorded\x20\x03\x28\x05\xf8\x3e\x01"
+)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
@@ -27,7 +30,7 @@ async def test_a_recorded_state_boots_and_everything_in_flight_ends(
     tables = store.open("test-region-a")
     assert {table for table in TABLES if tables[table]} == set(TABLES)
     await store.close()
-    w = await begin(store=SqliteStore(copy), seed_count=12, poll_interval=0.01)
+    w = await begin(store=SqliteStore(copy), seed_count=12, poll_interval=5)
     shard = Shard(w.running.service, "shard-new")
     by_state: dict[State, list[str]] = {}
     for machine in await shard.machines():

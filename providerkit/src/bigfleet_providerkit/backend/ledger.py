@@ -14,7 +14,7 @@ from bigfleet_providerkit.errors import StoreUnavailable
 from bigfleet_providerkit.machines.fence import FenceBook, Mark, Pair
 from bigfleet_providerkit.machines.inventory import Inventory
 from bigfleet_providerkit.machines.operations import OperationIds
-from bigfleet_providerkit.machines.record import Record
+from bigfleet_providerkit.machines.record import NO_OPERATIONS, Record
 from bigfleet_providerkit.machines.state import Kind
 from bigfleet_providerkit.store import rows
 from bigfleet_providerkit.store.interface import Changes, Store
@@ -147,9 +147,11 @@ class Ledger:
     def _record_rows(self, record: Record, revision: int, changes: Changes) -> None:
         changes["machines", rows.key_of(record.id)] = rows.write_machine(record, revision)
         old = self.inventory.get(record.id)
-        for kind in Kind:
-            operation = record.operation(kind)
-            if operation != (old.operation(kind) if old else ""):
+        before = old.operations if old else NO_OPERATIONS
+        if record.operations == before:
+            return
+        for kind, operation, stored in zip(Kind, record.operations, before, strict=True):
+            if operation != stored:
                 key = ("operations", rows.key_of(kind.word, record.id))
                 changes[key] = operation.encode() if operation else None
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_providerkit.machines.state import CapacityType, Kind, State
 
+NO_OPERATIONS = ("", "", "", "")
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -95,6 +97,11 @@ class Record:
                 return self.drain_op
             case Kind.DELETE:
                 return self.delete_op
+
+    @property
+    def operations(self) -> tuple[str, str, str, str]:
+        """The stored operations, in the order of the kinds."""
+        return (self.create_op, self.configure_op, self.drain_op, self.delete_op)
 
     @property
     def capacity_type(self) -> CapacityType:
