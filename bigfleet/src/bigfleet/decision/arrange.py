@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from bigfleet.decision.kernels.layout import (
 from bigfleet.decision.normalise import Normalised
 from bigfleet.decision.policy import Policy
 from bigfleet.decision.tables import Amounts
+from bigfleet.decision.work import Room
 from bigfleet.model import PenaltyBucket
 from bigfleet.model.columns import Demand, MachineColumns
 
@@ -294,28 +295,38 @@ def facts_of(
 
 
 def list_holdings(
-    machines: Machines,
-    ids: Identities,
+    columns: Machines,
+    machines: Any,
+    ids: Any,
+    scratch: Any,
+    identities: Identities,
     keys: int,
+    clusters: int,
     exact: I64,
     free: I64,
     gang_columns: Sequence[int],
     domains: int,
+    room: Room,
     *,
     limited: bool,
 ) -> Holdings:
-    """Machines by whom they concern; ``loose`` is filled after round one."""
+    """Machines by whom they concern; ``loose`` is filled after round one.
+
+    ``machines``, ``ids`` and ``scratch`` are references for the kernels.
+    """
     exact_at, bucket_at = starts(exact), starts(free)
     held, bucket, key, idle, coming, leaving = gather(machines, ids, exact_at, bucket_at)
-    order_idle_buckets(machines, ids, bucket, bucket_at)
-    key_at, key = _grouped(key, ids.key[machines.stamp[key]], keys)
-    idle_at, idle = _grouped(idle, ids.key[machines.stamp[idle]], keys)
-    meant = ids.key[machines.leaving_for[coming]]
+    order_idle_buckets(machines, ids, scratch, bucket, bucket_at)
+    owned = np.zeros((len(bucket_at) - 1) // 2, np.uint8)
+    owned[columns.cls[idle]] = 1
+    key_at, key = _grouped(key, identities.key[columns.stamp[key]], keys)
+    idle_at, idle = _grouped(idle, identities.key[columns.stamp[idle]], keys)
+    meant = identities.key[columns.leaving_for[coming]]
     coming_at, coming = _grouped(coming, meant, keys)
-    leaving_at, leaving = _grouped(leaving, ids.key[machines.stamp[leaving]], keys)
+    leaving_at, leaving = _grouped(leaving, identities.key[columns.stamp[leaving]], keys)
     walked = bool(gang_columns) or limited
     everyone = in_id_order(machines, len(bucket)) if walked else np.zeros(0, np.int32)
-    domain_at = np.zeros((max(1, len(machines.columns)), domains + 2), np.int64)
+    domain_at = np.zeros((max(1, len(columns.columns)), domains + 2), np.int64)
     domain = np.zeros(len(everyone) * len(gang_columns), np.int32)
     for number, column in enumerate(gang_columns):
         by_domain(machines, everyone, column, number * len(everyone), domain_at[column], domain)
@@ -330,14 +341,15 @@ def list_holdings(
         coming=coming,
         leaving_at=leaving_at,
         leaving=leaving,
-        loose_at=np.zeros(1, np.int64),
-        loose=np.zeros(0, np.int32),
+        loose_at=np.zeros(clusters + 1, np.int64),
+        loose=room.take("loose", (len(columns.state),), np.int32, None),
         bucket=bucket,
         bucket_at=bucket_at,
         bucket_end=bucket_at[1:],
         domain_at=domain_at,
         domain=domain,
         free=everyone,
+        owned=owned,
     )
 
 

@@ -1,16 +1,79 @@
-"""Optimistic concurrency: workers propose ahead, one broker commits in the total order."""
+"""Optimistic concurrency: workers propose ahead, one broker commits in the total order.
+
+Each worker computes proposals for a stretch of rows on a private view of what is free. The broker
+then takes the rows in order; where a bucket that a proposal read has changed, that is a conflict
+and the row is computed anew on the present state. So the outcome equals the serial pass for any
+number of workers and any interleaving.
+"""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from bigfleet.decision.kernels import assign as phase1
+import numpy as np
+
+from bigfleet.decision.cycle import Cycle
+from bigfleet.decision.kernels import entry
+from bigfleet.decision.kernels.propose import CONFLICTS, PROPOSALS, RECOMPUTED
+from bigfleet.decision.kernels.references import refer
 from bigfleet.decision.plan import Counters
-from bigfleet.decision.work import Room
+from bigfleet.decision.victims import no_victims
+from bigfleet.decision.work import Room, make_scratch
+
+_STRETCH = 256
+"""Rows per worker and round: long enough to pay for the private view, short enough to hold."""
 
 
-def assign_with_workers(
-    arrays: tuple[Any, ...], rows: int, sub_rows: Any, workers: int, room: Room
-) -> Counters:
-    phase1.assign(*arrays, 0, rows, sub_rows)
-    return Counters()
+def assign_with_workers(c: Cycle, workers: int, room: Room) -> Counters:
+    """Phase 1's turns with proposals computed ahead by several threads."""
+    size = c.rows
+    count = np.full(max(1, size), -1, np.int32)
+    at = np.zeros(max(1, size) + 1, np.int64)
+    room_for_takes = len(c.ho.bucket) + 1
+    proposed = [np.zeros(room_for_takes, np.int32) for _ in range(workers)]
+    scratches = [
+        refer(make_scratch(room, len(c.ma.state), c.ro, c.cl, c.fa, f"worker-{w}-"))
+        for w in range(workers)
+    ]
+    nobody = refer(no_victims())
+    with ThreadPoolExecutor(workers, thread_name_prefix="propose") as pool:
+        for first in range(0, size, workers * _STRETCH):
+            base, limits = c.wo.changes.copy(), int(c.wo.counters[0])
+            stretches = [
+                (lo, min(lo + _STRETCH, size))
+                for lo in range(first, min(first + workers * _STRETCH, size), _STRETCH)
+            ]
+            done = [
+                pool.submit(_propose, c, scratches[w], nobody, lo, hi, count, proposed[w], at)
+                for w, (lo, hi) in enumerate(stretches)
+            ]
+            for future in done:
+                future.result()
+            for w, (lo, hi) in enumerate(stretches):
+                entry.run(
+                    entry.COMMIT, *c.refs, nobody, lo, hi, c.sub_rows, count, proposed[w], at,
+                    base, limits,
+                )  # fmt: skip
+    tally = c.wo.counters
+    return Counters(int(tally[PROPOSALS]), int(tally[CONFLICTS]), int(tally[RECOMPUTED]))
+
+
+def _propose(
+    c: Cycle, scratch: Any, nobody: Any, lo: int, hi: int, count: Any, proposed: Any, at: Any
+) -> None:
+    """One worker's stretch, on its own copies of everything a turn writes."""
+    private = c.wo._replace(
+        taken=c.wo.taken.copy(),
+        used=c.wo.used.copy(),
+        spend=c.wo.spend.copy(),
+        spread=c.wo.spread.copy(),
+        position=c.wo.position.copy(),
+    )
+    refs = (*c.refs[:6], refer(private), scratch)
+    none = np.zeros(1, np.int64)
+    mine = at[lo : hi + 1]
+    mine[0] = 0
+    entry.run(
+        entry.PROPOSE, *refs, nobody, lo, hi, c.sub_rows, count, proposed, at, none, 0
+    )

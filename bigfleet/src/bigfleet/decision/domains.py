@@ -59,23 +59,20 @@ class Topology:
                 out[demand.profile == p] = symbols.profile(profile.without_same())
         return out
 
-    def alive(self, profile: int, by_state: I64) -> U8:
+    def alive(self, profile: int) -> U8:
         """Classes with a matching machine in any state but Failed."""
         shape = self.shape(profile)
         matches = self.matcher.classes(shape.by_class, self.fleet.classes)
-        return matches & self._with_column(shape.by_column, by_state)
+        return matches & self._with_column(shape.by_column)
 
-    def _with_column(self, requirements: tuple[Requirement, ...], by_state: I64) -> U8:
+    def _with_column(self, requirements: tuple[Requirement, ...]) -> U8:
         found = self._alive.get(requirements)
         if found is None:
             fleet = self.fleet
-            if requirements:
-                ok = (fleet.state > 0) & (fleet.state != FAILED)
-                for r in requirements:
-                    ok &= column_mask(r, fleet)[fleet.topology[r.key] + 1] > 0
-                counts = np.bincount(fleet.cls[ok], minlength=len(fleet.classes))
-            else:
-                counts = by_state[:, 1:FAILED].sum(axis=1)
+            ok = (fleet.state > 0) & (fleet.state != FAILED)
+            for r in requirements:
+                ok &= column_mask(r, fleet)[fleet.topology[r.key] + 1] > 0
+            counts = np.bincount(fleet.cls[ok], minlength=len(fleet.classes))
             found = self._alive[requirements] = (counts > 0).astype(np.uint8)
         return found
 

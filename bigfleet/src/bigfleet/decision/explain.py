@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.decision.kernels.explaining import held_back, suiting
+from bigfleet.decision.cycle import Cycle
+from bigfleet.decision.kernels.explaining import give_of, held_back, suiting
 from bigfleet.decision.kernels.layout import FAILED, I64
 from bigfleet.decision.kinds import Reason
 from bigfleet.decision.policy import Policy
 from bigfleet.model.columns import MachineColumns
-
-if TYPE_CHECKING:
-    from bigfleet.decision.engine import Cycle
 
 
 def matching_supply(c: Cycle, fleet: MachineColumns, unmet: I64) -> I64:
     """[row, state]: machines that could serve the row; only unsatisfied rows are filled."""
     out = np.zeros((c.rows, FAILED + 1), np.int64)
     if len(unmet):
-        suiting(c.ma, c.cl, c.ro, c.fa, c.sc, unmet, out)
+        ma, cl, _, ro, fa, _, _, sc = c.refs
+        suiting(ma, cl, ro, fa, sc, unmet, out)
     return out
 
 
@@ -30,7 +27,8 @@ def reasons(c: Cycle, policy: Policy, unmet: I64, matching: I64) -> npt.NDArray[
     out = np.zeros(c.rows, np.int16)
     if not len(unmet):
         return out
-    back = held_back(c.ma, c.cl, c.ro, c.fa, c.ho, c.wo, c.sc, unmet)
+    ma, cl, _, ro, fa, ho, wo, sc = c.refs
+    back = held_back(ma, cl, ro, fa, ho, wo, sc, unmet)
     for i, r in enumerate(unmet):
         out[r] = _reason(c, policy, int(r), back[i], matching[r])
     return out
@@ -59,10 +57,6 @@ def _enough(c: Cycle, r: int) -> bool:
     left = c.wo.left[r, :width].copy()
     left[0] -= c.wo.served[r]
     coming = np.flatnonzero((c.wo.expected == r) | (c.wo.preempt == r))
-    from bigfleet.decision.kernels.amounts import look_at
-
-    for m in coming:
-        k = int(c.ma.cls[m])
-        look_at(c.cl, c.ro, c.fa, c.sc, r, k)
-        left -= c.sc.give[k, :width]
+    ma, cl, _, ro, fa, _, _, sc = c.refs
+    give_of(ma, cl, ro, fa, sc, r, coming, left)
     return bool((left <= 0).all())

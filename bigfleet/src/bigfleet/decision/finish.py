@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bigfleet.decision.carry import Carry
+from bigfleet.decision.cycle import Cycle
 from bigfleet.decision.explain import matching_supply, reasons
 from bigfleet.decision.kernels.layout import I32, I64, IDLE
 from bigfleet.decision.kinds import ActionKind
 from bigfleet.decision.plan import Actions, Counters, Plan, Stamps, Verdicts
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, Policy
 from bigfleet.model.columns import Demand, MachineColumns
-
-if TYPE_CHECKING:
-    from bigfleet.decision.engine import Cycle
 
 
 def finish(

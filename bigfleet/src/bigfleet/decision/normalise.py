@@ -18,8 +18,9 @@ from bigfleet.decision.carry import FoldKey
 from bigfleet.decision.domains import Topology
 from bigfleet.decision.kernels.folding import parts
 from bigfleet.decision.kernels.layout import I32, I64, Machines
+from bigfleet.decision.kernels.references import refer
 from bigfleet.decision.tables import Amounts
-from bigfleet.model.columns import Demand, MachineColumns
+from bigfleet.model.columns import Demand
 
 Bools = npt.NDArray[np.bool_]
 
@@ -46,19 +47,17 @@ class Normalised:
 
 
 def normalise(
-    fleet: MachineColumns,
     machines: Machines,
     demand: Demand,
     amounts: Amounts,
     topology: Topology,
-    by_state: I64,
     folds: Mapping[FoldKey, tuple[int, int]],
     sequence: int,
 ) -> Normalised:
     """Fold what can be folded, and put everything in the total order."""
     gangs = topology.gangs(demand)
     if len(gangs):
-        foldable = _foldable(fleet, machines, demand, amounts, topology, by_state, gangs)
+        foldable = _foldable(machines, demand, amounts, topology, gangs)
         folded = gangs[foldable]
         if len(folded):
             return _with_folds(demand, amounts, topology, folded, folds, sequence)
@@ -84,31 +83,25 @@ def _clusters(demand: Demand) -> I32:
 
 
 def _foldable(
-    fleet: MachineColumns,
-    machines: Machines,
-    demand: Demand,
-    amounts: Amounts,
-    topology: Topology,
-    by_state: I64,
-    gangs: I64,
+    machines: Machines, demand: Demand, amounts: Amounts, topology: Topology, gangs: I64
 ) -> Bools:
     """Per gang: its whole aggregate fits on one machine, and it is not spread over several."""
     clusters = _clusters(demand)[gangs]
     wanted = amounts.aggregate[gangs]
     kinds, kind = _unique(np.column_stack([clusters, demand.profile[gangs], wanted]))
     fits = np.zeros(len(kinds), np.bool_)
-    whole = np.zeros((len(kinds), len(fleet.classes)), np.uint8)
+    whole = np.zeros((len(kinds), len(topology.fleet.classes)), np.uint8)
     for k in range(len(kinds)):
         cluster, profile, amount = kinds[k, 0], int(kinds[k, 1]), kinds[k, 2:]
         offers = np.maximum(amounts.offers - amounts.overhead[cluster], 0)
         whole[k] = (offers >= amount).all(axis=1)
-        fits[k] = amount.any() and bool((whole[k] & topology.alive(profile, by_state)).any())
+        fits[k] = amount.any() and bool((whole[k] & topology.alive(profile)).any())
     scattered = np.zeros(len(gangs), np.uint8)
     key = demand.symbols.identity_column("key")
     keys = key[demand.identity[gangs]]
     by_key = np.argsort(keys, kind="stable")
     at = np.searchsorted(keys[by_key], np.arange(demand.symbols.key_count + 1))
-    parts(machines, key, at, by_key, kind.astype(np.int64), whole, scattered)
+    parts(refer(machines), key, at, by_key, kind.astype(np.int64), whole, scattered)
     return fits[kind] & (scattered == 0)
 
 

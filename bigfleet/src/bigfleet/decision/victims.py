@@ -2,39 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from bigfleet.decision.kernels.layout import F64, I32, I64, Identities, Rows
+from bigfleet.decision.cycle import Cycle
+from bigfleet.decision.kernels.layout import Victims
+from bigfleet.decision.kernels.preempt import victim_lists
+from bigfleet.decision.policy import Policy
 from bigfleet.model import PenaltyBucket
+from bigfleet.model.columns import MachineColumns
 
 _LEAST_DOLLARS = 0.01
 
 
-@dataclass(frozen=True)
-class VictimTables:
-    """Distinct (priority, penalties) of holders, and which one each row and identity has."""
-
-    of_row: I32
-    of_identity: I32
-    priority: I64
-    worth: F64
-    """[holder, 2]: one over the interruption and the reclamation penalty."""
-
-
-def victim_tables(rows: Rows, ids: Identities) -> VictimTables:
+def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
     """Number the holders' profiles; machines of one class and holder profile score alike."""
-    mine = np.column_stack([rows.priority, rows.interruption, rows.reclamation])
-    stamped = np.column_stack([ids.priority, ids.interruption, ids.reclamation])
+    mine = np.column_stack([c.ro.priority, c.ro.interruption, c.ro.reclamation])
+    stamped = np.column_stack([c.ids.priority, c.ids.interruption, c.ids.reclamation])
     distinct, number = np.unique(np.concatenate([mine, stamped]), axis=0, return_inverse=True)
     number = number.reshape(-1).astype(np.int32)
     worth = np.array(
         [0.0 if b.pinned else 1.0 / max(b.dollars, _LEAST_DOLLARS) for b in PenaltyBucket]
     )
-    return VictimTables(
-        of_row=number[: len(mine)],
-        of_identity=number[len(mine) :],
+    ma, cl, ids, ro, fa, _, wo, _ = c.refs
+    of_row, of_identity = number[: len(mine)], number[len(mine) :]
+    excess_at, excess, victim_at, victim = victim_lists(
+        ma, cl, ids, ro, fa, wo, of_row, of_identity, len(distinct)
+    )
+    weights = policy.weights
+    return Victims(
+        excess_at=excess_at,
+        excess=excess,
+        excess_next=excess_at[:-1].copy(),
+        victim_at=victim_at,
+        victim=victim,
+        victim_next=victim_at[:-1].copy(),
         priority=distinct[:, 0].copy(),
         worth=np.column_stack([worth[distinct[:, 1]], worth[distinct[:, 2]]]),
+        weights=np.array(
+            [weights.priority, weights.drain, weights.interruption, weights.reclamation]
+        ),
+        budget=_budget(fleet, policy, len(c.fa.reported)),
     )
+
+
+def no_victims() -> Victims:
+    """For the phases that take from nobody."""
+    n32, n64 = np.zeros(1, np.int32), np.zeros(1, np.int64)
+    return Victims(n64, n32, n64, n64, n32, n64, n64, np.zeros((1, 2)), np.zeros(4), n64)
+
+
+def _budget(fleet: MachineColumns, policy: Policy, clusters: int) -> np.ndarray:  # type: ignore[type-arg]
+    budget = np.full(clusters, -1, np.int64)
+    if policy.reclaim_budget is not None:
+        for number, cluster in enumerate(fleet.symbols.clusters):
+            budget[number] = max(0, policy.reclaim_budget.get(cluster, 0))
+    return budget

@@ -7,8 +7,6 @@ matters (a gang's rack, a spread over racks) every machine is a head of its own.
 
 from __future__ import annotations
 
-import numpy as np
-
 from bigfleet.decision.kernels.amounts import (
     compare_cost,
     covered,
@@ -21,6 +19,7 @@ from bigfleet.decision.kernels.amounts import (
 from bigfleet.decision.kernels.classify import owner_of, penalty_rank
 from bigfleet.decision.kernels.layout import (
     COVERS_UNIT,
+    I32,
     IDLE,
     OFFERS_ALL,
     SPECULATIVE,
@@ -152,10 +151,11 @@ def _add_head(
 @jit
 def _lone_heads(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
-    r: int, heads: int, machines: np.ndarray, planned: bool,  # type: ignore[type-arg]
+    r: int, heads: int, machines: I32, lo: int, hi: int, planned: bool,
 ) -> int:  # fmt: skip
     """Every machine of a list is a head, reserved ones excepted: they are there already."""
-    for m in machines:
+    for i in range(lo, hi):
+        m = machines[i]
         if not suits(cl, ro, fa, sc, r, ma.cls[m]):
             continue
         if not available(ma, ids, ro, fa, wo, r, m, planned):
@@ -212,7 +212,7 @@ def _fill_heads(
         column, domain = fa.domain_column[key], wo.domain[r]
         lo, hi = ho.domain_at[column, domain], ho.domain_at[column, domain + 1]
         return _lone_heads(
-            ma, cl, ids, ro, fa, wo, sc, r, heads, ho.domain[lo:hi], planned
+            ma, cl, ids, ro, fa, wo, sc, r, heads, ho.domain, lo, hi, planned
         )
     for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
         c = fa.match_class[i]
@@ -226,7 +226,7 @@ def _fill_heads(
                 wo.position[b] += 1
             if alone:
                 heads = _lone_heads(
-                    ma, cl, ids, ro, fa, wo, sc, r, heads, ho.bucket[wo.position[b] : end], planned
+                    ma, cl, ids, ro, fa, wo, sc, r, heads, ho.bucket, wo.position[b], end, planned
                 )
                 continue
             at = _next_in_bucket(ma, ids, ro, fa, ho, wo, r, wo.position[b], end, planned)
@@ -366,16 +366,15 @@ def give_back(
             possible = True
     if not possible:
         return takes
-    costs = np.empty(takes, np.int64)
     for t in range(takes):
         c = ma.cls[sc.takes[t]]
-        costs[t] = cl.price[c] + cl.loss[c, ro.interruption[r]]
+        sc.k1[t] = cl.price[c] + cl.loss[c, ro.interruption[r]]
     for _ in range(takes):
         dearest = -1
         for t in range(takes):
-            if costs[t] >= 0 and (dearest < 0 or costs[t] >= costs[dearest]):
+            if sc.k1[t] >= 0 and (dearest < 0 or sc.k1[t] >= sc.k1[dearest]):
                 dearest = t
-        costs[dearest] = -1
+        sc.k1[dearest] = -1
         m = sc.takes[dearest]
         if not _redundant(ma, sc, width, m):
             continue
@@ -413,6 +412,8 @@ def commit(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, takes: int) ->
         wo.claim[m] = r
         subtract(sc, ma.cls[m], wo.left[r], ro.width[r], 1)
         wo.changes[ma.cls[m]] += 1
+        if ma.state[m] == SPECULATIVE:
+            wo.counters[0] += 1
         note(wo, m)
 
 

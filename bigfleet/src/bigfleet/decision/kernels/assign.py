@@ -6,7 +6,7 @@ import numpy as np
 
 from bigfleet.decision.kernels.acquire import acquire, commit, give_back, note
 from bigfleet.decision.kernels.amounts import covered, fits, in_domain, look_at, reduces, subtract
-from bigfleet.decision.kernels.classify import owner_of
+from bigfleet.decision.kernels.classify import fill_loose, owner_of
 from bigfleet.decision.kernels.credit import (
     claim_exact,
     claim_key,
@@ -46,13 +46,19 @@ def credit_stamped(
 
 
 @jit
-def wanting_clusters(ro: Rows, wo: Work, rows: int, clusters: int) -> I64:
-    """Clusters with a row that is not covered yet; gangs have not claimed anything so far."""
-    wanted = np.zeros(clusters, np.int64)
+def list_loose(ma: Machines, ids: Identities, ro: Rows, ho: Holdings, wo: Work, rows: int) -> None:
+    """What round one left, for clusters with a row that is not covered yet."""
+    wanted = np.zeros(len(ho.loose_at) - 1, np.int64)
+    any_wanted = False
     for r in range(rows):
         if not covered(wo.left[r], ro.width[r]):
             wanted[ro.cluster[r]] = 1
-    return wanted
+            any_wanted = True
+    if any_wanted:
+        fill_loose(ma, ids, wo.claim, wanted, ho.loose_at, ho.loose)
+    else:
+        for i in range(len(ho.loose_at)):
+            ho.loose_at[i] = 0
 
 
 @jit
@@ -117,7 +123,8 @@ def expect(
     width = ro.width[r]
     if len(ho.coming) == 0 or covered(wo.left[r], width):
         return
-    sc.left[:width] = wo.left[r, :width]
+    for j in range(width):
+        sc.left[j] = wo.left[r, j]
     for state in (DRAINING, CONFIGURED):
         last = -1
         while not covered(sc.left, width):
@@ -148,7 +155,8 @@ def serve_plain(
 ) -> int:  # fmt: skip
     """A plain row's takes, redundant ones given back; not committed yet."""
     width = ro.width[r]
-    sc.left[:width] = wo.left[r, :width]
+    for j in range(width):
+        sc.left[j] = wo.left[r, j]
     takes, heads = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
     return give_back(ma, cl, ro, fa, wo, sc, r, takes, heads)
 
@@ -195,9 +203,8 @@ def serve_row(
 @jit
 def assign(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, first: int, last: int, sub_rows: I64,
+    sc: Scratch, first: int, last: int, sub_rows: I64, sizes: I64,
 ) -> None:  # fmt: skip
     """The serial pass over rows first..last-1; it defines the outcome."""
-    sizes = np.zeros(4, np.int64)
     for r in range(first, last):
         serve_row(ma, cl, ids, ro, fa, ho, wo, sc, r, sub_rows[r], sizes)

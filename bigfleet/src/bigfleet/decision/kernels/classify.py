@@ -22,7 +22,9 @@ from bigfleet.decision.kernels.layout import (
     Classes,
     Identities,
     Machines,
+    Scratch,
 )
+from bigfleet.decision.kernels.sorting import sort_index
 from bigfleet.model.columns.jit import jit
 
 
@@ -51,10 +53,9 @@ def owner_of(ids: Identities, identity: int) -> int:
 @jit
 def survey(
     ma: Machines, cl: Classes, ids: Identities, rows: int, used: I64, spend: I64
-) -> tuple[I64, I64, I64]:
-    """Counts: machines by (class, state); exact holdings by row; free machines by bucket."""
+) -> tuple[I64, I64]:
+    """Counts: exact holdings by row; free machines by bucket."""
     classes = len(cl.price)
-    by_state = np.zeros((classes, 9), np.int64)
     exact = np.zeros(rows + 1, np.int64)
     free = np.zeros(2 * classes, np.int64)
     for m in ma.order:
@@ -62,7 +63,6 @@ def survey(
         if state == 0:
             continue
         c = ma.cls[m]
-        by_state[c, state] += 1
         if state != SPECULATIVE:
             used[cl.pool[c]] += 1
             if cl.elastic[c]:
@@ -75,7 +75,7 @@ def survey(
             row = ids.exact[ma.stamp[m]]
             if row >= 0 and counting_cluster(ma, ids, m) == ids.cluster[ma.stamp[m]]:
                 exact[row] += 1
-    return by_state, exact, free
+    return exact, free
 
 
 @jit
@@ -136,30 +136,35 @@ def gather(
 
 
 @jit
-def loose(
-    ma: Machines, ids: Identities, claim: I32, wanted: I64, clusters: int
-) -> tuple[I64, I32]:
+def fill_loose(
+    ma: Machines, ids: Identities, claim: I32, wanted: I64, at: I64, found: I32
+) -> None:
     """Counting machines nobody has claimed yet, by cluster, for clusters that want any."""
-    counts = np.zeros(clusters, np.int64)
+    for i in range(len(at)):
+        at[i] = 0
     for m in ma.order:
         if ma.state[m] != 0 and claim[m] < 0:
             cluster = counting_cluster(ma, ids, m)
             if cluster >= 0 and wanted[cluster]:
-                counts[cluster] += 1
-    at = starts(counts)
-    found = np.empty(at[-1], np.int32)
-    place = at.copy()
+                at[cluster + 1] += 1
+    for i in range(1, len(at)):
+        at[i] += at[i - 1]
+    # The starts serve as write positions; afterwards each is one group too far.
     for m in ma.order:
         if ma.state[m] != 0 and claim[m] < 0:
             cluster = counting_cluster(ma, ids, m)
             if cluster >= 0 and wanted[cluster]:
-                found[place[cluster]] = m
-                place[cluster] += 1
-    return at, found
+                found[at[cluster]] = m
+                at[cluster] += 1
+    for i in range(len(at) - 1, 0, -1):
+        at[i] = at[i - 1]
+    at[0] = 0
 
 
 @jit
-def order_idle_buckets(ma: Machines, ids: Identities, bucket: I32, bucket_at: I64) -> None:
+def order_idle_buckets(
+    ma: Machines, ids: Identities, sc: Scratch, bucket: I32, bucket_at: I64
+) -> None:
     """Idle machines by reclamation penalty, then id: a valuable one is spent last."""
     for c in range((len(bucket_at) - 1) // 2):
         lo, hi = bucket_at[2 * c], bucket_at[2 * c + 1]
@@ -171,11 +176,13 @@ def order_idle_buckets(ma: Machines, ids: Identities, bucket: I32, bucket_at: I6
                 break
         if not mixed:
             continue
-        keys = np.empty(hi - lo, np.int64)
         for i in range(lo, hi):
-            rank = np.int64(ma.rank[bucket[i]])
-            keys[i - lo] = (penalty_rank(ma, ids, bucket[i]) << 32) | rank
-        bucket[lo:hi] = bucket[lo:hi][np.argsort(keys)]
+            sc.k1[i - lo] = penalty_rank(ma, ids, bucket[i])
+            sc.k2[i - lo] = ma.rank[bucket[i]]
+            sc.k3[i - lo] = bucket[i]
+        sort_index(sc.k1, sc.k2, sc.k3, sc.index, sc.index2, hi - lo)
+        for i in range(lo, hi):
+            bucket[i] = sc.k3[sc.index[i - lo]]
 
 
 @jit

@@ -39,7 +39,7 @@ def claim_exact(
     """Round one: machines stamped for exactly this row."""
     lo, hi = ho.exact_at[r], ho.exact_at[r + 1]
     if lo < hi:
-        _claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact[lo:hi])
+        _claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact, lo, hi)
 
 
 @jit
@@ -66,7 +66,7 @@ def claim_key(
                     sc.takes[size] = m
                     size += 1
     if size > 0:
-        _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes[:size])
+        _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
 
 
 @jit
@@ -97,20 +97,20 @@ def claim_loose(
                     sc.takes[size] = m
                     size += 1
             if size > 0:
-                _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes[:size])
+                _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
 
 
 @jit
 def _claim_from(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
-    r: int, machines: I32,
+    r: int, machines: I32, lo: int, hi: int,
 ) -> None:  # fmt: skip
     """Claim from a list while the deficit gets smaller: covering machines first, in order."""
     for wants_unit in range(1, -1, -1):
         if covered(wo.left[r], ro.width[r]):
             return
         size = 0
-        for i in range(len(machines)):
+        for i in range(lo, hi):
             m = machines[i]
             if wo.claim[m] >= 0 or not fits(ma, ro, fa, r, m):
                 continue
@@ -137,7 +137,7 @@ def keep_from(
     r: int, size: int,
 ) -> None:  # fmt: skip
     """Claim leaving machines back (``sc.takes``), and remember that their drains are called off."""
-    _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes[:size])
+    _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
     for i in range(size):
         if wo.claim[sc.takes[i]] == r:
             wo.kept[sc.takes[i]] = 1
@@ -193,7 +193,8 @@ def _put_in_order(
     sort_index(sc.k1, sc.k2, sc.k3, sc.index, sc.index2, size)
     for i in range(size):
         sc.head[i] = sc.cand[sc.index[i]]
-    sc.cand[:size] = sc.head[:size]
+    for i in range(size):
+        sc.cand[i] = sc.head[i]
 
 
 @jit

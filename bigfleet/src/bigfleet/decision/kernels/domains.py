@@ -11,6 +11,7 @@ from bigfleet.decision.kernels.amounts import domain_of, fits
 from bigfleet.decision.kernels.classify import owner_of
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
+    I64,
     IDLE,
     LEAVING,
     SPECULATIVE,
@@ -51,6 +52,14 @@ def _add(
 
 
 @jit
+def _clear(sums: I64, count: I64, slot: int) -> None:
+    for d in range(sums.shape[1]):
+        count[slot, d] = 0
+        for j in range(sums.shape[2]):
+            sums[slot, d, j] = 0
+
+
+@jit
 def free_sums(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -65,8 +74,7 @@ def free_sums(
             sc.sum_slot[sc.slot_type[slot]] = -1
         sc.slot_type[slot] = kind
         sc.sum_slot[kind] = slot
-        sc.sums[slot] = 0
-        sc.sum_count[slot] = 0
+        _clear(sc.sums, sc.sum_count, slot)
         for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
             c = fa.match_class[i]
             for at in range(ho.bucket_at[2 * c], ho.bucket_at[2 * c + 2]):
@@ -101,17 +109,16 @@ def limited_sums(
     Each domain draws on the limits as if it were alone, Speculative machines in the order of ids.
     """
     slot = len(sc.slot_type)
-    sc.sums[slot] = 0
-    sc.sum_count[slot] = 0
+    _clear(sc.sums, sc.sum_count, slot)
     key = ro.domain_key[r]
     column = fa.domain_column[key]
     for domain in range(fa.domain_count[key]):
+        lo, hi = 0, len(ho.free)
         if column >= 0:
-            free = ho.domain[ho.domain_at[column, domain] : ho.domain_at[column, domain + 1]]
-        else:
-            free = ho.free
+            lo, hi = ho.domain_at[column, domain], ho.domain_at[column, domain + 1]
         charged = 0
-        for m in free:
+        for at in range(lo, hi):
+            m = ho.domain[at] if column >= 0 else ho.free[at]
             c = ma.cls[m]
             if column < 0 and fa.domain_of_class[key, c] != domain:
                 continue
@@ -166,8 +173,10 @@ def yield_sums(
     """What might yield per domain for this type of gang at this priority; kept until another asks."""
     if sc.yield_type[0] == ro.gang_type[r] and sc.yield_type[1] == ro.priority[r]:
         return
-    sc.yields[:] = 0
-    sc.yield_count[:] = 0
+    for d in range(len(sc.yield_count)):
+        sc.yield_count[d] = 0
+        for j in range(sc.yields.shape[1]):
+            sc.yields[d, j] = 0
     for m in ma.order:
         if ma.state[m] == CONFIGURED and might_yield(ma, cl, ids, ro, fa, sc, r, m):
             domain = domain_of(ma, fa, ro.domain_key[r], m)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bigfleet.decision.kernels.acquire import suits, within_quota, within_spend
-from bigfleet.decision.kernels.amounts import fits, look_at
+from bigfleet.decision.kernels.amounts import fits, look_at, subtract
 from bigfleet.decision.kernels.layout import (
     COVERS_UNIT,
     FAILED,
@@ -73,3 +73,13 @@ def held_back(
                 else:
                     out[i, 1] = 1
     return out
+
+
+@jit
+def give_of(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, machines: I64, left: I64
+) -> None:
+    """Subtract what these machines give to a row."""
+    for m in machines:
+        look_at(cl, ro, fa, sc, r, ma.cls[m])
+        subtract(sc, ma.cls[m], left, ro.width[r], 1)

@@ -68,7 +68,8 @@ def holdings(
 ) -> None:  # fmt: skip
     """What is stamped for the gang in any state, and what else of the cluster it could credit."""
     sc.clock[0] += 1
-    sizes[:] = 0
+    for i in range(len(sizes)):
+        sizes[i] = 0
     key = ids.key[ro.member[ro.members[r]]]
     for i in range(fa.key_rows[key], fa.key_rows[key + 1]):
         other = fa.key_row[i]
@@ -366,7 +367,8 @@ def gang_takes(
                 look_at(cl, ro, fa, sc, r, ma.cls[m])
                 subtract(sc, ma.cls[m], sc.left, width, -1)
     else:
-        sc.left[:width] = wo.left[r, :width]
+        for j in range(width):
+            sc.left[j] = wo.left[r, j]
         _subtract_coming(ma, cl, ids, ro, fa, ho, wo, sc, r)
     takes, heads = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
     if planned or not covered(sc.left, width):

@@ -179,6 +179,8 @@ class Holdings(NamedTuple):
     domain: I32
     free: I32
     """all free machines in the order of ids"""
+    owned: U8
+    """per class: has an Idle machine that is stamped for a live row"""
 
 
 class Work(NamedTuple):
@@ -233,6 +235,25 @@ class Work(NamedTuple):
     freed: I64
     """[row, own dimension]"""
     counters: I64
+    """[0] Speculative machines taken; [1] proposals, [2] conflicts, [3] rows served anew"""
+
+
+class Victims(NamedTuple):
+    """Whom phase 2 may take from: excess by class, victims by (class, profile of the holder)."""
+
+    excess_at: I64
+    excess: I32
+    excess_next: I64
+    victim_at: I64
+    victim: I32
+    victim_next: I64
+    priority: I64
+    """per holder profile"""
+    worth: F64
+    """[holder profile, 2]: one over the interruption and the reclamation penalty"""
+    weights: F64
+    budget: I64
+    """per cluster: excess that may still be taken, -1 for no cap"""
 
 
 class Scratch(NamedTuple):

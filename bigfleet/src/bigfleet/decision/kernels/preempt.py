@@ -21,7 +21,6 @@ from bigfleet.decision.kernels.classify import starts
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     DO_NOT_DISRUPT,
-    F64,
     I32,
     I64,
     LEAVING,
@@ -33,6 +32,7 @@ from bigfleet.decision.kernels.layout import (
     Machines,
     Rows,
     Scratch,
+    Victims,
     Work,
 )
 from bigfleet.decision.kernels.stamps import stamp_new, unname
@@ -104,14 +104,9 @@ def _holder(
 @jit
 def preempt(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, rows: int, excess_at: I64, excess: I32, victim_at: I64, victim: I32,
-    profile_priority: I64, profile_worth: F64, weights: F64, budget: I64,
+    sc: Scratch, vi: Victims, rows: int,
 ) -> None:  # fmt: skip
     """Every unmet row's turn, in the total order."""
-    width_of = len(profile_priority)
-    at = victim_at[:-1].copy()
-    excess_next = excess_at[:-1].copy()
-    score = np.zeros(len(sc.head_x), np.float64)
     for r in range(rows):
         if satisfied(ro, wo, r) or ro.blocked[r] or (ro.domain_key[r] >= 0 and wo.domain[r] < 0):
             continue
@@ -122,11 +117,8 @@ def preempt(
         free = 0
         if ro.domain_key[r] >= 0:
             free, _ = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
-        picks = _pick_excess(ma, cl, ro, fa, wo, sc, r, free, excess_at, excess, excess_next, budget)
-        picks = _pick_victims(
-            ma, cl, ro, fa, wo, sc, r, picks, victim_at, victim, at, profile_priority,
-            profile_worth, weights, width_of, score,
-        )  # fmt: skip
+        picks = _pick_excess(ma, cl, ro, fa, wo, sc, vi, r, free)
+        picks = _pick_victims(ma, cl, ro, fa, wo, sc, vi, r, picks)
         done = covered(sc.left, width)
         if ro.domain_key[r] >= 0 and not done:
             for t in range(free):
@@ -140,7 +132,7 @@ def preempt(
                 subtract(sc, ma.cls[m], sc.left, width, -1)
                 wo.preempt[m] = -1
                 sc.takes[t] = -1
-        _carry_out(ma, cl, ids, ro, fa, wo, sc, r, free, picks, budget)
+        _carry_out(ma, cl, ids, ro, fa, wo, sc, vi, r, free, picks)
 
 
 @jit
@@ -150,7 +142,8 @@ def _missing(
 ) -> None:  # fmt: skip
     """The row's deficit less what is on its way to it."""
     width = ro.width[r]
-    sc.left[:width] = wo.left[r, :width]
+    for j in range(width):
+        sc.left[j] = wo.left[r, j]
     sc.left[0] -= wo.served[r]
     for i in range(ro.members[r], ro.members[r + 1]):
         key = ids.key[ro.member[i]]
@@ -170,8 +163,8 @@ def _spare(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
 
 @jit
 def _pick_excess(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, picks: int,
-    excess_at: I64, excess: I32, excess_next: I64, budget: I64,
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int,
+    picks: int,
 ) -> int:  # fmt: skip
     """Unclaimed machines of other clusters, cheapest for the preemptor first."""
     width = ro.width[r]
@@ -180,9 +173,9 @@ def _pick_excess(
         best, cost = -1, 0
         for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
             c = fa.match_class[i]
-            if excess_at[c] == excess_at[c + 1] or not suits(cl, ro, fa, sc, r, c):
+            if vi.excess_at[c] == vi.excess_at[c + 1] or not suits(cl, ro, fa, sc, r, c):
                 continue
-            m = _next_excess(ma, ro, fa, wo, sc, r, c, excess_at, excess, excess_next, budget, start, picks)
+            m = _next_excess(ma, ro, fa, wo, sc, vi, r, c, start, picks)
             if m < 0:
                 continue
             mine = cl.price[c] + cl.loss[c, ro.interruption[r]]
@@ -202,25 +195,25 @@ def _pick_excess(
 
 @jit
 def _next_excess(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, c: int, excess_at: I64,
-    excess: I32, excess_next: I64, budget: I64, start: int, picks: int,
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, c: int,
+    start: int, picks: int,
 ) -> int:  # fmt: skip
-    end = excess_at[c + 1]
-    while excess_next[c] < end and wo.preempt[excess[excess_next[c]]] >= 0:
-        if wo.preempt[excess[excess_next[c]]] == r:
+    end = vi.excess_at[c + 1]
+    while vi.excess_next[c] < end and wo.preempt[vi.excess[vi.excess_next[c]]] >= 0:
+        if wo.preempt[vi.excess[vi.excess_next[c]]] == r:
             break
-        excess_next[c] += 1
-    for i in range(excess_next[c], end):
-        m = excess[i]
+        vi.excess_next[c] += 1
+    for i in range(vi.excess_next[c], end):
+        m = vi.excess[i]
         if wo.preempt[m] >= 0 or ma.cluster[m] == ro.cluster[r] or not fits(ma, ro, fa, r, m):
             continue
         if not in_domain(ma, ro, fa, wo, r, m):
             continue
-        if budget[ma.cluster[m]] >= 0:
+        if vi.budget[ma.cluster[m]] >= 0:
             used = 0
             for t in range(start, picks):
                 used += ma.cluster[sc.takes[t]] == ma.cluster[m]
-            if used >= budget[ma.cluster[m]]:
+            if used >= vi.budget[ma.cluster[m]]:
                 continue
         return m
     return -1
@@ -228,39 +221,38 @@ def _next_excess(
 
 @jit
 def _pick_victims(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, picks: int,
-    victim_at: I64, victim: I32, at: I64, profile_priority: I64, profile_worth: F64,
-    weights: F64, profiles: int, score: F64,
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int,
+    picks: int,
 ) -> int:  # fmt: skip
     """Machines of strictly lower needs, best score first, then id."""
-    width = ro.width[r]
+    width, profiles, score = ro.width[r], len(vi.priority), sc.head_x
     if covered(sc.left, width):
         return picks
     heads = 0
     for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
         c = fa.match_class[i]
-        if victim_at[c * profiles] == victim_at[(c + 1) * profiles]:
+        if vi.victim_at[c * profiles] == vi.victim_at[(c + 1) * profiles]:
             continue
         if not suits(cl, ro, fa, sc, r, c):
             continue
         for b in range(c * profiles, (c + 1) * profiles):
-            gap = ro.priority[r] - profile_priority[b - c * profiles]
-            if gap <= 0 or victim_at[b] == victim_at[b + 1]:
+            gap = ro.priority[r] - vi.priority[b - c * profiles]
+            if gap <= 0 or vi.victim_at[b] == vi.victim_at[b + 1]:
                 continue
-            while at[b] < victim_at[b + 1] and wo.preempt[victim[at[b]]] >= 0:
-                at[b] += 1
-            place = _next_victim(ma, ro, fa, wo, r, victim, at[b], victim_at[b + 1])
+            while vi.victim_next[b] < vi.victim_at[b + 1] and wo.preempt[vi.victim[vi.victim_next[b]]] >= 0:
+                vi.victim_next[b] += 1
+            place = _next_victim(ma, ro, fa, wo, vi, r, vi.victim_next[b], vi.victim_at[b + 1])
             if place >= 0:
                 drain = cl.drain[c] if cl.drain[c] > 0 else float(grace_of(gap))
                 score[heads] = (
-                    gap * weights[0]
-                    + (1.0 / max(drain, 1.0)) * weights[1]
-                    + profile_worth[b - c * profiles, 0] * weights[2]
-                    + profile_worth[b - c * profiles, 1] * weights[3]
+                    gap * vi.weights[0]
+                    + (1.0 / max(drain, 1.0)) * vi.weights[1]
+                    + vi.worth[b - c * profiles, 0] * vi.weights[2]
+                    + vi.worth[b - c * profiles, 1] * vi.weights[3]
                 )
-                sc.head[heads] = victim[place]
+                sc.head[heads] = vi.victim[place]
                 sc.head_at[heads] = place
-                sc.head_end[heads] = victim_at[b + 1]
+                sc.head_end[heads] = vi.victim_at[b + 1]
                 heads += 1
     while not covered(sc.left, width):
         best = -1
@@ -276,18 +268,18 @@ def _pick_victims(
         sc.takes[picks] = m
         picks += 1
         subtract(sc, ma.cls[m], sc.left, width, 1)
-        place = _next_victim(ma, ro, fa, wo, r, victim, sc.head_at[best] + 1, sc.head_end[best])
+        place = _next_victim(ma, ro, fa, wo, vi, r, sc.head_at[best] + 1, sc.head_end[best])
         sc.head_at[best] = place
-        sc.head[best] = victim[place] if place >= 0 else -1
+        sc.head[best] = vi.victim[place] if place >= 0 else -1
     return picks
 
 
 @jit
 def _next_victim(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, victim: I32, place: int, end: int
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, vi: Victims, r: int, place: int, end: int
 ) -> int:
     while place < end:
-        m = victim[place]
+        m = vi.victim[place]
         if (
             wo.preempt[m] < 0
             and not wo.moved[m]
@@ -308,7 +300,7 @@ def _same_row(ro: Rows, holder: int, r: int) -> bool:
 @jit
 def _carry_out(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
-    r: int, free: int, picks: int, budget: I64,
+    vi: Victims, r: int, free: int, picks: int,
 ) -> None:  # fmt: skip
     """Commit free machines of a gang, move what is in the own cluster, mark the rest leaving."""
     commit(ma, ro, wo, sc, r, free)
@@ -337,8 +329,8 @@ def _carry_out(
             wo.moved[m] = 1
             subtract(sc, ma.cls[m], wo.left[r], width, 1)
             continue
-        if voluntary and budget[ma.cluster[m]] > 0:
-            budget[ma.cluster[m]] -= 1
+        if voluntary and vi.budget[ma.cluster[m]] > 0:
+            vi.budget[ma.cluster[m]] -= 1
         wo.grace[m] = _VOLUNTARY if voluntary else grace_of(ro.priority[r] - priority)
 
 

@@ -46,7 +46,7 @@ def _serving_rows(ma: Machines, ro: Rows, wo: Work) -> U8:
 @jit
 def reclaim(
     ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, since: I64, now: int, hold: int
-) -> tuple[I32, I64]:
+) -> I32:
     """Configured machines to drain; ``since`` becomes the times nobody claims them since."""
     found = np.empty(len(ma.state), np.int32)
     size = 0
@@ -73,7 +73,7 @@ def reclaim(
         if wanted:
             found[size] = m
             size += 1
-    return found[:size].copy(), since
+    return found[:size].copy()
 
 
 @jit

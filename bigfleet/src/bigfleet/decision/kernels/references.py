@@ -86,6 +86,15 @@ class _Work(structref.StructRefProxy):  # type: ignore[misc]
 
 
 @structref.register
+class VictimsRef(_Ref):
+    """Refers to ``layout.Victims``."""
+
+
+class _Victims(structref.StructRefProxy):  # type: ignore[misc]
+    pass
+
+
+@structref.register
 class ScratchRef(_Ref):
     """Refers to ``layout.Scratch``."""
 
@@ -101,6 +110,7 @@ structref.define_proxy(_Rows, RowsRef, list(la.Rows._fields))
 structref.define_proxy(_Facts, FactsRef, list(la.Facts._fields))
 structref.define_proxy(_Holdings, HoldingsRef, list(la.Holdings._fields))
 structref.define_proxy(_Work, WorkRef, list(la.Work._fields))
+structref.define_proxy(_Victims, VictimsRef, list(la.Victims._fields))
 structref.define_proxy(_Scratch, ScratchRef, list(la.Scratch._fields))
 
 
@@ -223,6 +233,7 @@ def _pack_holdings(t: Any) -> Any:
         t.domain_at,
         t.domain,
         t.free,
+        t.owned,
     )
 
 
@@ -262,6 +273,22 @@ def _pack_work(t: Any) -> Any:
         t.victims,
         t.freed,
         t.counters,
+    )
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _pack_victims(t: Any) -> Any:
+    return _Victims(
+        t.excess_at,
+        t.excess,
+        t.excess_next,
+        t.victim_at,
+        t.victim,
+        t.victim_next,
+        t.priority,
+        t.worth,
+        t.weights,
+        t.budget,
     )
 
 
@@ -311,10 +338,22 @@ _PACKERS = {
     la.Facts: _pack_facts,
     la.Holdings: _pack_holdings,
     la.Work: _pack_work,
+    la.Victims: _pack_victims,
     la.Scratch: _pack_scratch,
 }
 
 
 def refer(arrays: Any) -> Any:
     """A reference to a named tuple of arrays, as kernels take it."""
-    return arrays if config.DISABLE_JIT else _PACKERS[type(arrays)](arrays)
+    if config.DISABLE_JIT:
+        return arrays
+    if isinstance(arrays, la.Machines | la.Classes):
+        arrays = type(arrays)(*map(_frozen, arrays))
+    return _PACKERS[type(arrays)](arrays)
+
+
+def _frozen(array: Any) -> Any:
+    """Read-only, always: an array that is so only sometimes would be compiled for twice."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -42,5 +42,6 @@ def sort_index(k1: I64, k2: I64, k3: I64, index: I64, spare: I64, size: int) -> 
                 else:
                     spare[out] = index[b]
                     b += 1
-        index[:size] = spare[:size]
+        for i in range(size):
+            index[i] = spare[i]
         width *= 2
