@@ -84,6 +84,21 @@ async def test_no_free_slot_is_an_error_and_never_a_skip() -> None:
     assert report.exit_code == 1
 
 
+async def test_a_provider_without_machines_is_incomplete_and_not_a_crash() -> None:
+    class Empty(Provider):
+        def load(self) -> None:
+            return
+
+    spoken = Spoken()
+    target = Target(source=InProcess(provider_type=Empty))
+    report = await run(target, replace(QUICK_PACE, only=("B101", "B801")), spoken)
+    assert report.status("B101") is Status.ERROR
+    assert report.status("B801") is Status.ERROR
+    assert report.verdict is Verdict.INCOMPLETE
+    assert report.exit_code == 1
+    assert "nothing to sweep" in spoken.lines[0]
+
+
 async def test_the_quick_run_is_the_baseline_alone(reference_address: str) -> None:
     report = await run(Target(address=reference_address), replace(QUICK_PACE, quick=True))
     assert report.document["baseline"]["passed"] == 24

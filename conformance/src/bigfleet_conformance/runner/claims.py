@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
-from bigfleet_conformance.errors import Finding, UsageError
+from bigfleet_conformance.errors import CannotRunError, Finding, UsageError
 from bigfleet_conformance.harness.calls import Code
 from bigfleet_conformance.harness.oracles import CONFIGURED, IDLE, TRANSITIONAL
 from bigfleet_conformance.harness.probe import FAULT_LABEL, Probe
@@ -67,8 +67,8 @@ async def look(p: Probe) -> Seen:
     """Walk one machine, and see what there is; a provider that cannot even list offers nothing."""
     try:
         machines = await p.sweep()
-    except Finding as finding:
-        return Seen(False, False, False, False, False, 0, 0.0, 0.0, f"List failed: {finding}")
+    except (Finding, CannotRunError) as error:
+        return Seen(False, False, False, False, False, 0, 0.0, 0.0, str(error))
     first = await p.list(most=1)
     second = await p.list(most=1, since=first.revision) if first.revision else pb.MachineList()
     new = {m.id for m in second.machines} - {m.id for m in first.machines}
@@ -76,8 +76,8 @@ async def look(p: Probe) -> Seen:
     delete, complaint = False, ""
     try:
         delete = await watch.walk()
-    except Finding as finding:
-        complaint = f"the first walk failed: {finding}"
+    except (Finding, CannotRunError) as error:
+        complaint = f"the first walk failed: {error}"
     return Seen(
         delete=delete,
         revisions=bool(first.revision),
