@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import TypedDict
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_provider_template.spec import SPEC
+from bigfleet_providerkit import MemorySubstrate, start
 from bigfleet_providerkit.machines.state import State
+from bigfleet_providerkit.memory.substrate import MemoryHost
 from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard, eventually
 
 IN_FLIGHT = 64
@@ -187,6 +190,45 @@ async def measure_start(folder: Path) -> list[Row]:
     return [row("provider.start.20000", [], 3.0, value=max(seconds), unit="s")]
 
 
+async def measure_reconcile(folder: Path) -> list[Row]:
+    """A pass over 20,000 hosts without a change, inside this process; it must not hold the loop."""
+    options = SPEC.options(
+        use_fake_backend=True, seed_count=20_000, state="memory", reconcile_interval=0.0
+    )
+    running = await start(SPEC, options, listen=False)
+    cloud = running.substrate
+    assert isinstance(cloud, MemorySubstrate)
+    for number, record in enumerate(list(running.backend.ledger.inventory)):
+        shape = record.shape
+        host = MemoryHost(
+            f"i-{number}", record.id, f"otherstore-{number}", shape.instance_type, shape.zone,
+            int(shape.capacity_type), 1.0,
+        )  # fmt: skip
+        cloud.hosts[host.ref] = host
+    await running.reconcile()
+    inventory = running.backend.ledger.inventory
+    expect(sum(1 for record in inventory if record.host) == 20_000, "not all hosts adopted")
+    head, lags = inventory.head, []
+
+    async def watch() -> None:
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0)
+            lags.append(time.perf_counter() - began)
+
+    watcher = asyncio.ensure_future(watch())
+    seconds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        expect(await running.reconcile(), "the pass failed")
+        seconds.append(time.perf_counter() - began)
+    watcher.cancel()
+    expect(inventory.head == head, "a pass without a change moved the revision")
+    await running.stop()
+    held = quantile(lags, 0.999) * 1000
+    return [row("provider.reconcile.20000", [], 2.0, value=max(seconds), unit="s", ok=held <= 20.0)]
+
+
 Scenario = Callable[[Path], Awaitable[list[Row]]]
 SCENARIOS: Sequence[tuple[Scenario, Sequence[tuple[str, float, str, str]]]] = (
     (
@@ -199,6 +241,7 @@ SCENARIOS: Sequence[tuple[Scenario, Sequence[tuple[str, float, str, str]]]] = (
     ),
     (measure_list, (("provider.list.20000", 200, "ms", "lower"),)),
     (measure_start, (("provider.start.20000", 3.0, "s", "lower"),)),
+    (measure_reconcile, (("provider.reconcile.20000", 2.0, "s", "lower"),)),
 )
 
 

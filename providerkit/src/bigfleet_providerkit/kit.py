@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bigfleet_providerkit.clock import Clock, Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
+from bigfleet_providerkit.substrate import Host
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -34,7 +35,11 @@ class Shelf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """The process around a substrate."""
+    """The process around a substrate.
+
+    `create_operation` is the Create of a machine's present life, or an empty text: what an agent's
+    token is made of. `pin_host` keeps the key of a host that was met for the first time.
+    """
 
     label: str
     runtime: Runtime
@@ -44,6 +49,8 @@ class Kit:
     shelf: Shelf
     poll_interval: float
     consistency_window: float
+    create_operation: Callable[[str], str]
+    pin_host: Callable[[Host, str], None]
 
     @property
     def clock(self) -> Clock:

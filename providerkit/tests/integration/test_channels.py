@@ -23,8 +23,9 @@ from bigfleet_providerkit.hostexec.agent import AgentChannel, agent_user_data, c
 from bigfleet_providerkit.hostexec.command import CommandChannel, in_chunks
 from bigfleet_providerkit.hostexec.contract import HookCall, command_for, script_text
 from bigfleet_providerkit.hostexec.guest import GuestChannel, GuestStatus
-from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key, with_host_key
+from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
 from bigfleet_providerkit.hostexec.ssh import SshAccess, SshChannel, load_key
+from bigfleet_providerkit.hostexec.userdata import first_boot
 from bigfleet_providerkit.substrate import HostCommand
 
 BLOB = b"join me\0\xff" * 900
@@ -115,8 +116,9 @@ def test_ssh_refuses_to_start_without_a_key(tmp_path: Path) -> None:
 def test_a_host_key_travels_in_user_data() -> None:
     key = mint_host_key()
     for base in ("", "#cloud-config\npackages: [x]\n", "#!/bin/sh\necho hi\n"):
-        text = with_host_key(base, key)
+        text = first_boot(base, "/opt/bigfleet/bootstrap", key)
         assert key.public in text
+        assert "path: /opt/bigfleet/bootstrap" in text
         assert base.rstrip() in text
 
 

@@ -1,6 +1,7 @@
 """The executable as a runner, a chart or a person meets it: gRPC, probes, signals, exit codes."""
 
 import asyncio
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -15,7 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_providerkit import State
 from bigfleet_providerkit.service.server import SERVICE
-from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard, free_port
+from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard, eventually, free_port
 
 TEMPLATE = ProviderProcess.module("bigfleet_provider_template")
 FAULT = [sys.executable, "-c", "from bigfleet_providerkit.memory.fault import main; main()"]
@@ -212,4 +213,26 @@ async def test_the_fault_provider_fails_on_command(tmp_path: Path) -> None:
             for word, machine in zip(words, machines, strict=False):
                 failed = await shard.until(machine.id, State.FAILED)
                 assert failed.last_error.startswith(f"{word}:")
+        assert provider.stop() == 0
+
+
+async def test_a_hangup_reads_the_offerings_again(tmp_path: Path) -> None:
+    path = tmp_path / "offerings.yaml"
+    offering = "[{instance_type: example-standard-4, zone: example-zone-a, count: %d}]"
+    path.write_text(offering % 2)
+    process = ProviderProcess(TEMPLATE, "--use-fake-backend", f"--offerings={path}")
+    with process.wait_open() as provider:
+        async with provider.channel() as channel:
+            shard = Shard(Remote(channel))
+            assert len(await shard.machines()) == 2
+            path.write_text(offering % 5)
+            provider.process.send_signal(signal.SIGHUP)
+
+            async def grown() -> bool:
+                return len(await shard.machines()) == 5
+
+            await eventually(grown)
+            path.write_text("[broken")
+            provider.process.send_signal(signal.SIGHUP)
+            assert len(await shard.machines()) == 5
         assert provider.stop() == 0

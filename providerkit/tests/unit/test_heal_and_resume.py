@@ -186,3 +186,18 @@ async def test_a_lost_store_takes_over_hosts_and_bindings_from_the_tags() -> Non
     assert (State(adopted.state), adopted.cluster) == (State.CONFIGURED, "c")
     assert dict(adopted.shard_metadata) == {}
     await after.running.stop()
+
+
+async def test_the_kit_knows_lives_and_keeps_the_keys_of_hosts() -> None:
+    w = await begin()
+    machine = await w.idle()
+    kit = w.substrate._kit
+    host = (await w.substrate.list_managed())[0]
+    assert kit.create_operation(machine) == host.operation_id
+    assert kit.create_operation("nobody") == ""
+    kit.pin_host(host, "pin-1")
+    await w.clock.settle()
+    after = await w.restart()
+    assert after.running.backend.ledger.notes[machine].pin == "pin-1"
+    assert after.running.backend.ledger.notes[machine].address == host.address
+    await after.running.stop()

@@ -3,7 +3,8 @@
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.ledger import Ledger, Work
 from bigfleet_providerkit.codec.tags import TagCodec, host_name
-from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key, with_host_key
+from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
+from bigfleet_providerkit.hostexec.userdata import first_boot
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.store.rows import NotesRow
 from bigfleet_providerkit.substrate import Binding, Host, Launch
@@ -51,14 +52,21 @@ def binding_of(record: Record, cluster: str | None) -> Binding:
 
 
 def order_for(
-    record: Record, work: Work, books: Books, codec: TagCodec, *, pinned: bool, longest_name: int
+    record: Record,
+    work: Work,
+    books: Books,
+    codec: TagCodec,
+    *,
+    hook: str,
+    pinned: bool,
+    longest_name: int,
 ) -> Launch:
     """The order for a machine's host. A host key is minted where hosts are reached by SSH."""
     offering = books.offering_of(record.id)
     arch = record.shape.labels.get("kubernetes.io/arch", "amd64")
     key = mint_host_key() if pinned else HostKey()
     binding = Binding(record.id, work.operation, record.capacity_type, None)
-    user_data = books.user_data(offering)
+    user_data = first_boot(books.user_data(offering), hook, key)
     return Launch(
         machine_id=record.id,
         operation_id=work.operation,
@@ -73,6 +81,6 @@ def order_for(
         reservation=offering.reservation if offering else "",
         placement_group=offering.placement_group if offering else "",
         extra=dict(offering.extra) if offering else {},
-        user_data=with_host_key(user_data, key) if pinned else user_data,
+        user_data=user_data,
         host_key=key.private,
     )

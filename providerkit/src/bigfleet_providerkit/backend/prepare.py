@@ -13,7 +13,9 @@ from typing import TypeVar
 from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit.backend.books import Books
+from bigfleet_providerkit.backend.ledger import Ledger
 from bigfleet_providerkit.backend.load import Loaded
+from bigfleet_providerkit.backend.pins import Pins
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.backend.shelf import StoreShelf
 from bigfleet_providerkit.calls.caller import Caller
@@ -90,7 +92,14 @@ def make_kit(
     return Kit(
         settings.label, runtime, log, caller, codec, shelf,
         settings.poll_interval, settings.consistency_window,
+        create_operation=lambda machine: _create_operation(loaded.ledger, machine),
+        pin_host=Pins(loaded.ledger, log).keep,
     )  # fmt: skip
+
+
+def _create_operation(ledger: Ledger, machine: str) -> str:
+    record = ledger.inventory.get(machine)
+    return record.create_op if record is not None else ""
 
 
 async def open_substrate(spec: ProviderSpec[O], options: O, kit: Kit, *, fake: bool) -> Substrate:

@@ -222,6 +222,9 @@ class Runner:
         seconds = max(0.0, self._runtime.clock.now() - work.started)
         self._metrics.ended(work.kind, outcome, seconds)
         say = self._log.info if outcome == "success" else self._log.warning
+        if error.startswith("Unauthorized:"):
+            # Somebody has to give us a right; the text names it.
+            say = self._log.error
         say(
             "transition ended", machine=record.id, kind=work.kind.word, operation=work.operation,
             outcome=outcome, seconds=round(seconds, 3), **({"error": error} if error else {}),

@@ -113,7 +113,7 @@ class Steps:
         self.doing[work.operation] = "waiting for the host to run"
         order = order_for(
             record, work, self._books, self._codec,
-            pinned=self._pinned, longest_name=self._longest_name,
+            hook=self._settings.hook, pinned=self._pinned, longest_name=self._longest_name,
         )  # fmt: skip
         return await retrying(self._runtime, lambda: self._substrate.launch(order))
 

@@ -19,6 +19,7 @@ from aiohttp import web
 
 from bigfleet_providerkit.errors import HookFailed, OptionError, StartError
 from bigfleet_providerkit.hostexec.contract import script_text
+from bigfleet_providerkit.hostexec.userdata import written_file
 from bigfleet_providerkit.substrate import CommandKind, Host, HostCommand, HostResult
 
 LONG_POLL = 25.0
@@ -44,19 +45,12 @@ def check_secret(secret: str | None) -> bytes:
 
 
 def agent_user_data(endpoint: str, ca: str, machine: str, token: str) -> str:
-    """User data that installs and starts the agent on a new host."""
+    """User data that installs and starts the agent; join it with `Launch.user_data`."""
     config = json.dumps({"endpoint": endpoint, "machine_id": machine, "token": token})
-    files = [
-        ("/etc/bigfleet-agent/config.json", "0600", config),
-        ("/etc/bigfleet-agent/ca.pem", "0644", ca),
-        ("/usr/local/sbin/bigfleet-agent", "0755", script_text("agent.sh")),
-        ("/opt/bigfleet/bootstrap", "0755", script_text("bootstrap.sh")),
-    ]
     lines = ["#cloud-config", "write_files:"]
-    for path, mode, text in files:
-        body = base64.b64encode(text.encode()).decode()
-        lines += [f"  - path: {path}", f"    permissions: '{mode}'", "    encoding: b64"]
-        lines.append(f"    content: {body}")
+    lines += written_file("/etc/bigfleet-agent/config.json", "0600", config)
+    lines += written_file("/etc/bigfleet-agent/ca.pem", "0644", ca)
+    lines += written_file("/usr/local/sbin/bigfleet-agent", "0755", script_text("agent.sh"))
     lines += ["runcmd:", "  - [systemd-run, --unit=bigfleet-agent, --property=Restart=always,"]
     lines += ["     /usr/local/sbin/bigfleet-agent]"]
     return "\n".join(lines) + "\n"

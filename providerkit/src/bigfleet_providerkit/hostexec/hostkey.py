@@ -41,25 +41,3 @@ def mint_host_key() -> HostKey:
         .decode()
     )
     return HostKey(private, public, pin_of(base64.b64decode(public.split()[1])))
-
-
-def with_host_key(user_data: str, key: HostKey) -> str:
-    """cloud-init user data that installs the key, beside what was there."""
-    indented = "".join(f"    {line}\n" for line in key.private.strip().splitlines())
-    block = f"ssh_deletekeys: true\nssh_keys:\n  ed25519_private: |\n{indented}"
-    block += f"  ed25519_public: {key.public}\n"
-    if user_data.startswith("#cloud-config"):
-        return user_data.rstrip() + "\n" + block
-    if not user_data:
-        return "#cloud-config\n" + block
-    return multipart(user_data, "#cloud-config\n" + block)
-
-
-def multipart(*parts: str) -> str:
-    """Several user-data documents in one, as cloud-init reads them."""
-    boundary = "==BIGFLEET=="
-    lines = [f'Content-Type: multipart/mixed; boundary="{boundary}"', "MIME-Version: 1.0", ""]
-    for part in parts:
-        kind = "cloud-config" if part.startswith("#cloud-config") else "x-shellscript"
-        lines += [f"--{boundary}", f'Content-Type: text/{kind}; charset="utf-8"', "", part.rstrip()]
-    return "\n".join([*lines, f"--{boundary}--", ""])

@@ -110,7 +110,13 @@ class MemorySubstrate:
         """All managed hosts, or exactly these."""
         if refs is not None:
             return [self._shown(self.hosts[ref]) for ref in refs if ref in self.hosts]
-        return [self._shown(host) for host in self.hosts.values() if host.managed and host.tagged]
+        shown = []
+        for number, host in enumerate(list(self.hosts.values())):
+            if number % 500 == 499:
+                await asyncio.sleep(0)
+            if host.managed and host.tagged:
+                shown.append(self._shown(host))
+        return shown
 
     async def ensure_running(self, host: Host) -> None:
         """Power on."""
