@@ -1,6 +1,7 @@
 """What a person sees of a run: a progress bar on a terminal, one line per area elsewhere."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -39,9 +40,9 @@ class Terminal:
         """A sentence above the bar."""
         self._console.print(line, markup=False, highlight=False)
 
-    def planned(self, behaviours: int) -> None:
+    def planned(self, behaviours: Sequence[Behaviour]) -> None:
         """The length of the bar."""
-        self._progress.update(self._task, total=behaviours)
+        self._progress.update(self._task, total=len(behaviours))
 
     def started(self, behaviour: Behaviour, lane: str) -> None:
         """What is being looked at."""
@@ -63,37 +64,36 @@ class Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._behaviours = all_behaviours()
+        self._areas = {id: str(behaviour.area) for id, behaviour in all_behaviours().items()}
+        self._open: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
         self._bad: Counter[str] = Counter()
-        self._open: Counter[str] = Counter()
 
     def __enter__(self) -> "Lines":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for area in sorted(self._done):
-            self._area(area)
+        return
 
     def say(self, line: str) -> None:
         """A sentence."""
-        self._console.print(line, markup=False, highlight=False)
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    def planned(self, behaviours: int) -> None:
+    def planned(self, behaviours: Sequence[Behaviour]) -> None:
         """How much there is to do."""
-        self.say(f"{behaviours} looks at behaviours")
+        self._open.update(str(behaviour.area) for behaviour in behaviours)
+        self.say(f"{len(behaviours)} looks at {len(self._open)} areas")
 
     def started(self, behaviour: Behaviour, lane: str) -> None:
         """Counted when it ends."""
 
     def finished(self, result: Result) -> None:
-        """Count; failures are said at once."""
-        area = str(self._behaviours[result.id].area)
+        """Count; failures are said at once, and an area when it is done."""
+        area = self._areas[result.id]
         self._done[area] += 1
         if result.status in (Status.FAILED, Status.ERROR):
             self._bad[area] += 1
             self.say(f"{result.status} {result.id} ({result.lane}): {result.reason}")
-
-    def _area(self, area: str) -> None:
-        bad = f", {self._bad[area]} not passed" if self._bad[area] else ""
-        self.say(f"{area}: {self._done[area]} done{bad}")
+        if self._done[area] == self._open[area]:
+            bad = f", {self._bad[area]} did not pass" if self._bad[area] else ""
+            self.say(f"{area}: done{bad}")

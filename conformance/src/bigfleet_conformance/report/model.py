@@ -237,6 +237,10 @@ def reproduce(target: Target, options: Options) -> list[str]:
         words += ["--provider", target.provider]
     else:
         words += ["--exec", target.command or "(in process)"]
+    if target.slow_address:
+        words += ["--slow-target", target.slow_address]
+    if target.fault_command != Target().fault_command:
+        words += ["--fault-exec", target.fault_command]
     for profile in options.profiles:
         words += ["--profile", profile]
     for flag, given in (("--claim", options.claims), ("--only", options.only)):

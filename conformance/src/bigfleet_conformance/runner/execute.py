@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import grpc
@@ -22,8 +22,8 @@ class Observer(Protocol):
         """A sentence about the run."""
         ...
 
-    def planned(self, behaviours: int) -> None:
-        """How many results will come."""
+    def planned(self, behaviours: Sequence[Behaviour]) -> None:
+        """Which results will come; a behaviour that runs on two lanes comes twice."""
         ...
 
     def started(self, behaviour: Behaviour, lane: str) -> None:
@@ -41,7 +41,7 @@ class Silent:
     def say(self, line: str) -> None:
         """Nothing."""
 
-    def planned(self, behaviours: int) -> None:
+    def planned(self, behaviours: Sequence[Behaviour]) -> None:
         """Nothing."""
 
     def started(self, behaviour: Behaviour, lane: str) -> None:

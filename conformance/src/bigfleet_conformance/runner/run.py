@@ -265,7 +265,7 @@ class Run:
     async def run_lanes(self, lanes: Lanes) -> None:
         """All phases."""
         work = self.plan(lanes)
-        self.observer.planned(len(work))
+        self.observer.planned([behaviour for behaviour, _ in work])
         self.say_slots(lanes, work)
         early = [item for item in work if item[1] not in LATE_LANES]
         await self.at_once(lanes, [i for i in early if i[0].alone is Alone.NO])
