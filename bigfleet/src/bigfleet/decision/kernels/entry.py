@@ -51,7 +51,7 @@ def run(
     elif stage == ASSIGN:
         assign(ma, cl, ids, ro, fa, ho, wo, sc, first, last, sub_rows, sizes)
     elif stage == PROPOSE:
-        propose(ma, cl, ids, ro, fa, ho, wo, sc, first, last, count, proposed, at)
+        propose(ma, cl, ids, ro, fa, ho, wo, sc, first, last, sub_rows, count, proposed, at)
     elif stage == COMMIT:
         broker(
             ma, cl, ids, ro, fa, ho, wo, sc, first, last, sub_rows, count, proposed, at, base,

@@ -31,10 +31,10 @@ PROPOSALS, CONFLICTS, RECOMPUTED = 1, 2, 3
 
 @jit
 def _reads_buckets_only(
-    ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int
+    ids: Identities, ro: Rows, fa: Facts, ho: Holdings, r: int, sub_row: int
 ) -> bool:
     """The row's turn depends on nothing but the buckets of its matching classes."""
-    if ro.domain_key[r] >= 0 or ro.blocked[r] or ro.members[r + 1] - ro.members[r] > 1:
+    if ro.domain_key[r] >= 0 or ro.blocked[r] or sub_row >= 0:
         return False
     key = ids.key[ro.member[ro.members[r]]]
     if ho.leaving_at[key] < ho.leaving_at[key + 1] or ho.idle_at[key] < ho.idle_at[key + 1]:
@@ -48,14 +48,14 @@ def _reads_buckets_only(
 @jit
 def propose(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, first: int, last: int, count: I32, proposed: I32, at: I64,
+    sc: Scratch, first: int, last: int, sub_rows: I64, count: I32, proposed: I32, at: I64,
 ) -> None:  # fmt: skip
     """Fill what rows first..last-1 would take: ``count`` per row (-1 for no proposal)."""
     size = at[first]
     for r in range(first, last):
         at[r] = size
         count[r] = -1
-        if not _reads_buckets_only(ids, ro, fa, ho, wo, r):
+        if not _reads_buckets_only(ids, ro, fa, ho, r, sub_rows[r]):
             continue
         takes = 0
         if not covered(wo.left[r], ro.width[r]):
