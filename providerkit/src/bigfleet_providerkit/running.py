@@ -103,6 +103,7 @@ class Running(Generic[O]):
         except StartError:
             self.books.take(before)
             raise
+        self.backend.steps.know(shapes)
         changed = await apply_offerings(self.backend.ledger, shapes, self.settings.label)
         self.log.info("offerings read again", slots=len(shapes), changed=changed)
         return changed
@@ -174,7 +175,7 @@ async def start(
         put, remove = slot_changes(loaded.ledger.inventory, books.shapes(), settings.label)
         loaded.ledger.seed(put, remove)
         kit.codec.check(max(books.slot_ids(), key=len, default=""))
-        kit.codec.know(books.slot_ids())
+        kit.codec.know(record.id for record in loaded.ledger.inventory)
         warn_about_age(spec, log, runtime.clock.now())
         backend = build_backend(
             spec, options, settings, substrate, loaded.ledger, books, kit, metrics

@@ -192,11 +192,12 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 async def test_the_log_is_moved_into_the_file_while_changes_go_on(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "state.db")
     store.open("label")
-    for number in range(60):
-        await put(store, {("machines", b"%d" % number): b"x" * 100_000})
+    for start in range(0, 24_000, 4_000):
+        rows: Changes = {("machines", b"%d" % n): b"x" for n in range(start, start + 4_000)}
+        await put(store, rows)
     copy = tmp_path / "copy.db"
     await store.close()
     shutil.copy(tmp_path / "state.db", copy)
     again = SqliteStore(copy)
-    assert len(again.open("label")["machines"]) == 60
+    assert len(again.open("label")["machines"]) == 24_000
     await again.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit.backend.assembly import Backend
+from bigfleet_providerkit.errors import ProviderKitError
 from bigfleet_providerkit.machines.transitions import operations_of
 
 LONGEST_PATH = 100
@@ -44,8 +45,10 @@ class AdminServer:
             try:
                 request = json.loads(await reader.readline())
                 answer = await handle(backend, request)
-            except (ValueError, KeyError) as error:
+            except ValueError as error:
                 answer = {"error": f"bad request: {error}"}
+            except ProviderKitError as error:
+                answer = {"error": str(error)}
             writer.write(json.dumps(answer).encode() + b"\n")
             await writer.drain()
             writer.close()

@@ -9,6 +9,8 @@ Each may be run again from the start: the substrate's methods are idempotent, an
 binding tag that cannot be written does not fail a transition: reconcile puts it right.
 """
 
+from collections.abc import Iterable
+
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.hosts import binding_of, host_of, notes_of, order_for
 from bigfleet_providerkit.backend.ledger import Ledger, Work
@@ -100,6 +102,10 @@ class Steps:
         except SubstrateError:
             # Reconcile compares tags with records and writes them again.
             return
+
+    def know(self, machines: Iterable[str]) -> None:
+        """Ids whose tags may be hashes are recognised from now on."""
+        self._codec.know(machines)
 
     def refined(self, record: Record) -> Shape:
         """The shape of a machine as it is known when its host runs."""
