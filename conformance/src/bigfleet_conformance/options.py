@@ -21,6 +21,11 @@ class ClientTls:
     server_name: str = ""
     ca_key: Path | None = None
 
+    @property
+    def mutual(self) -> bool:
+        """Whether the suite shows a certificate as well."""
+        return self.certificate is not None or self.ca_key is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

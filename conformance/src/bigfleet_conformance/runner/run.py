@@ -169,6 +169,7 @@ class Run:
         options = self.options
         if options.profiles == (Profile.CORE,) and self.configuration.profiles:
             options = replace(options, profiles=self.configuration.profiles)
+            options.validate(self.target)
         self.profiles = claiming.chosen_profiles(options, seen, bootable=bootable)
         refusal = await self.open_fault(seen)
         self.workshop.fault_refusal = refusal
@@ -189,7 +190,7 @@ class Run:
         core = replace(
             core,
             claims=frozenset(claim.capability for claim in self.claims),
-            mutual_tls=self.target.tls is not None,
+            mutual_tls=self.target.tls is not None and self.target.tls.mutual,
             spot_demanded=Profile.SPOT in self.profiles,
             owned=Profile.BARE_METAL in self.profiles
             and Capability.DELETE not in {claim.capability for claim in self.claims},
