@@ -162,6 +162,10 @@ async def test_an_executable_is_certified_for_restarts_and_tls(
     report = await run(Target(command=reference_command), options)
     bad = report.with_status(Status.FAILED, Status.ERROR)
     assert [(row["id"], row["reason"]) for row in bad] == []
+    confirmed = {c["capability"]: c["confirmed"] for c in report.document["claims"]}
+    assert confirmed["Durable"]
+    assert confirmed["Tls"]
+    assert not confirmed["Heal"]
     assert report.document["provider"]["name"] == "reference"
     assert report.document["provider"]["version"] == "1.0.0"
     assert (tmp_path / "logs").is_dir()

@@ -366,6 +366,12 @@ class Run:
 
     # Judging
 
+    def seen_to_hold(self, claim: Claim) -> Claim:
+        """A claim is confirmed by the probe, or by a behaviour that needs it and passed."""
+        passed = (id for id, r in self.findings.results.items() if r.status is Status.PASSED)
+        held = any(claim.capability in all_behaviours()[id].needs for id in passed)
+        return replace(claim, confirmed=claim.confirmed or held)
+
     def report(self) -> Report:
         """Everything, as a report."""
         source = self.source
@@ -380,7 +386,7 @@ class Run:
             target=self.target,
             options=self.options,
             profiles=self.profiles,
-            claims=self.claims,
+            claims=[self.seen_to_hold(claim) for claim in self.claims],
             findings=self.findings,
             started=self.started,
             duration_s=time.monotonic() - self.began,
