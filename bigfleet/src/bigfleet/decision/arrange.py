@@ -48,6 +48,7 @@ class Arranged:
     """Per row: its first sub-row, -1 where it is not folded."""
     key_rows_at: I32
     key_row: I32
+    match_sets: I32
     stand_in: I64
     """Per row and sub-row: a demand row with its identity, priority and penalties."""
 
@@ -111,7 +112,7 @@ def arrange(
         gang_type=kind,
     )
     ids, at, key_row = _identities(demand, rows, size)
-    return Arranged(rows, ids, sub_rows, at, key_row, stand_in)
+    return Arranged(rows, ids, sub_rows, at, key_row, by_profile.sets, stand_in)
 
 
 def _blocked(demand: Demand) -> U8:
@@ -139,36 +140,38 @@ def _own_dimensions(aggregate: I64, unit: I64) -> tuple[U8, I32, I32, I64]:
 @dataclass(frozen=True)
 class _ByProfile:
     match: I32
+    sets: I32
+    """Match sets in use; ``match`` numbers these."""
     domain: I32
     spread: tuple[I32, I32, I32]
     masks: tuple[I32, I32]
 
 
 def _by_profile(topology: Topology, profile: I32, folded: npt.NDArray[np.bool_]) -> _ByProfile:
-    """What a row's requirements come down to, looked up once per profile."""
-    used, inverse = np.unique(2 * profile.astype(np.int64) + folded, return_inverse=True)
-    match = np.zeros(len(used), np.int32)
-    domain = np.full(len(used), -1, np.int32)
-    masks: list[list[int]] = []
-    spreads: list[list[tuple[int, int]]] = []
-    for i, pair in enumerate(used):
-        shape = topology.shape(int(pair) // 2)
-        match[i] = topology.match_set(shape.by_class)
-        domain[i] = topology.domain(shape.domain)
-        masks.append([topology.mask(r) for r in shape.by_column])
+    """What a row's requirements come down to; only unusual profiles are looked at one by one."""
+    table = topology.profiles[profile]
+    sets, match = np.unique(table[:, 0], return_inverse=True)
+    special = (table[:, 1] >= 0) | (table[:, 2] > 0) | (table[:, 3] > 0)
+    size = len(profile)
+    domain = np.full(size, -1, np.int32)
+    spread = (np.zeros(size + 1, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int32))
+    masks = (np.zeros(size + 1, np.int32), np.zeros(0, np.int32))
+    if special.any():
+        used, inverse = np.unique(2 * profile.astype(np.int64) + folded, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        shapes = [topology.shape(int(pair) // 2) for pair in used]
+        domain = np.array([topology.domain(s.domain) for s in shapes], np.int32)[inverse]
         # Same wins over spread, also where it was folded away.
-        constrained = () if pair % 2 else shape.spread
-        spreads.append([(topology.domain((key,)), skew) for key, skew in constrained])
-    inverse = inverse.reshape(-1)
-    spread_at, spread_entries = _ragged(spreads, inverse)
-    mask_at, mask_entries = _ragged(masks, inverse)
-    pairs = np.array(spread_entries, np.int32).reshape(-1, 2)
-    return _ByProfile(
-        match=match[inverse],
-        domain=domain[inverse],
-        spread=(spread_at, pairs[:, 0].copy(), pairs[:, 1].copy()),
-        masks=(mask_at, np.array(mask_entries, np.int32)),
-    )
+        spreads = [
+            [] if pair % 2 else [(topology.domain((key,)), skew) for key, skew in s.spread]
+            for pair, s in zip(used, shapes, strict=True)
+        ]
+        spread_at, entries = _ragged(spreads, inverse)
+        pairs = np.array(entries, np.int32).reshape(-1, 2)
+        spread = (spread_at, pairs[:, 0].copy(), pairs[:, 1].copy())
+        mask_at, numbers = _ragged([[topology.mask(r) for r in s.by_column] for s in shapes], inverse)
+        masks = (mask_at, np.array(numbers, np.int32))
+    return _ByProfile(match.reshape(-1).astype(np.int32), sets, domain, spread, masks)
 
 
 def _ragged(lists: Sequence[Sequence[E]], inverse: I64) -> tuple[I32, list[E]]:
@@ -264,9 +267,7 @@ def facts_of(
 ) -> tuple[Facts, dict[int, list[str]]]:
     """Matching, domains, clusters and limits; and the names of domains."""
     table = fleet.classes
-    matches = np.zeros((max(1, len(topology.sets)), len(table)), np.uint8)
-    for requirements, number in topology.sets.items():
-        matches[number] = topology.matcher.classes(requirements, table)
+    matches = topology.matcher.stacked(arranged.match_sets, table)
     column, of_class, rank, count, names = topology.domain_arrays()
     set_of, class_of = np.nonzero(matches)
     reported = np.zeros(max(1, len(fleet.symbols.clusters)), np.uint8)
@@ -289,7 +290,7 @@ def facts_of(
         key_rows=arranged.key_rows_at,
         key_row=arranged.key_row,
         quota=quota,
-        limits=np.array([spend, int((waiting * price).sum())], np.int64),
+        limits=np.array([spend, int((waiting * price).sum()), (quota >= 0).any()], np.int64),
         pool_free=np.bincount(classes.pool, weights=waiting, minlength=len(quota)).astype(np.int64),
     ), names
 

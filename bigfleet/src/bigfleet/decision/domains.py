@@ -24,40 +24,35 @@ class Topology:
 
     fleet: MachineColumns
     matcher: Matcher
+    profiles: npt.NDArray[np.int32] = field(init=False)
+    """[profile, 4]: match set, domain key or -1, masks, spread constraints."""
     columns: list[str] = field(default_factory=list)
     """Topology columns in use; combined keys get a column of their own."""
+    keys: dict[DomainKey, int] = field(default_factory=dict)
+    """Domain keys in use this cycle."""
+    masks: dict[Requirement, int] = field(default_factory=dict)
     _extra: dict[str, I32] = field(default_factory=dict)
     _names: dict[str, list[str]] = field(default_factory=dict)
-    keys: dict[DomainKey, int] = field(default_factory=dict)
-    masks: dict[Requirement, int] = field(default_factory=dict)
-    sets: dict[tuple[Requirement, ...], int] = field(default_factory=dict)
-    shapes: dict[int, Shape] = field(default_factory=dict)
     _alive: dict[tuple[Requirement, ...], U8] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.profiles = self.matcher.profiles(self.fleet)
 
     def shape(self, profile: int) -> Shape:
         """Requirements of a profile, by where they are looked up."""
-        found = self.shapes.get(profile)
-        if found is None:
-            columns = frozenset(self.fleet.topology)
-            found = self.matcher.shape(self.fleet.symbols.profiles[profile], columns)
-            self.shapes[profile] = found
-        return found
+        return self.matcher.shapes[profile]
 
     def gangs(self, demand: Demand) -> I64:
         """Demand rows with a Same requirement."""
-        profiles = self.fleet.symbols.profiles
-        same = np.array([bool(p.same) for p in profiles], np.bool_)
-        return np.flatnonzero(same[demand.profile]) if len(same) else np.zeros(0, np.int64)
+        return np.flatnonzero(self.profiles[demand.profile, 1] >= 0)
 
     def without_same(self, demand: Demand) -> I32:
         """Per demand row: its profile without Same."""
         symbols = self.fleet.symbols
-        out = demand.profile.copy()
-        for p in np.unique(demand.profile):
-            profile = symbols.profiles[p]
-            if profile.same:
-                out[demand.profile == p] = symbols.profile(profile.without_same())
-        return out
+        used, inverse = np.unique(demand.profile, return_inverse=True)
+        other = [symbols.profile(symbols.profiles[p].without_same()) for p in used]
+        self.profiles = self.matcher.profiles(self.fleet)
+        return np.array(other, np.int32)[inverse.reshape(-1)]
 
     def alive(self, profile: int) -> U8:
         """Classes with a matching machine in any state but Failed."""
@@ -88,10 +83,6 @@ class Topology:
         """The number of a requirement on a topology column."""
         self.column(requirement.key)
         return self.masks.setdefault(requirement, len(self.masks))
-
-    def match_set(self, requirements: tuple[Requirement, ...]) -> int:
-        """The number of a set of requirements on classes."""
-        return self.sets.setdefault(requirements, len(self.sets))
 
     def domain(self, key: DomainKey) -> int:
         """The number of a domain key; -1 for none."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.cycle import Cycle
-from bigfleet.decision.kernels.explaining import give_of, held_back, suiting
+from bigfleet.decision.kernels.explaining import held_back, subtract_coming, suiting
 from bigfleet.decision.kernels.layout import FAILED, I64
 from bigfleet.decision.kinds import Reason
 from bigfleet.decision.policy import Policy
@@ -29,12 +29,19 @@ def reasons(c: Cycle, policy: Policy, unmet: I64, matching: I64) -> npt.NDArray[
         return out
     ma, cl, _, ro, fa, ho, wo, sc = c.refs
     back = held_back(ma, cl, ro, fa, ho, wo, sc, unmet)
+    coming = np.flatnonzero((c.wo.expected >= 0) | (c.wo.preempt >= 0))
+    short = c.wo.left[: c.rows].copy()
+    short[:, 0] -= c.wo.served[: c.rows]
+    subtract_coming(ma, cl, ro, fa, wo, sc, coming, short)
     for i, r in enumerate(unmet):
-        out[r] = _reason(c, policy, int(r), back[i], matching[r])
+        enough = bool((short[r, : c.ro.width[r]] <= 0).all())
+        out[r] = _reason(c, policy, int(r), back[i], matching[r], enough)
     return out
 
 
-def _reason(c: Cycle, policy: Policy, r: int, back: npt.NDArray[np.uint8], matching: I64) -> Reason:
+def _reason(
+    c: Cycle, policy: Policy, r: int, back: npt.NDArray[np.uint8], matching: I64, enough: bool
+) -> Reason:
     if c.ro.blocked[r]:
         return Reason.BOOTSTRAP_ERROR
     for held, reason in zip(back, (Reason.QUOTA, Reason.SPEND_LIMIT, Reason.STOCK_OUT), strict=True):
@@ -46,17 +53,6 @@ def _reason(c: Cycle, policy: Policy, r: int, back: npt.NDArray[np.uint8], match
         return Reason.TOPOLOGY_UNSATISFIABLE
     if not matching[1:FAILED].any():
         return Reason.NO_MATCHING_SUPPLY
-    if c.wo.victims[r] and not _enough(c, r):
+    if c.wo.victims[r] and not enough:
         return Reason.PREEMPTION_EXHAUSTED
     return Reason.PRIORITY_STARVED
-
-
-def _enough(c: Cycle, r: int) -> bool:
-    """What is on its way to the row and what it preempts cover what it lacks."""
-    width = int(c.ro.width[r])
-    left = c.wo.left[r, :width].copy()
-    left[0] -= c.wo.served[r]
-    coming = np.flatnonzero((c.wo.expected == r) | (c.wo.preempt == r))
-    ma, cl, _, ro, fa, _, _, sc = c.refs
-    give_of(ma, cl, ro, fa, sc, r, coming, left)
-    return bool((left <= 0).all())

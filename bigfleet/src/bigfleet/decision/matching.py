@@ -38,18 +38,60 @@ class _Kept:
 
 @dataclass
 class Matcher:
-    """Keeps which classes hold which requirements."""
+    """Keeps which classes hold which requirements, and what profiles come down to."""
 
-    _shapes: dict[tuple[str, frozenset[str]], Shape] = field(default_factory=dict)
     _kept: dict[tuple[Requirement, ...], _Kept] = field(default_factory=dict)
+    _owner: object = None
+    _columns: frozenset[str] = frozenset()
+    shapes: list[Shape] = field(default_factory=list)
+    """Per profile of the fleet's symbols."""
+    sets: dict[tuple[Requirement, ...], int] = field(default_factory=dict)
+    keys: dict[DomainKey, int] = field(default_factory=dict)
+    masks: dict[Requirement, int] = field(default_factory=dict)
+    _table: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 4), np.int32))
+    _stack: tuple[tuple[int, ...], object, U8] | None = None
 
-    def shape(self, profile: Profile, columns: frozenset[str]) -> Shape:
-        """A profile's requirements, split by where they are looked up."""
-        key = (profile.shape_fingerprint, columns)
-        found = self._shapes.get(key)
-        if found is None:
-            found = self._shapes[key] = _split(profile, columns)
-        return found
+    def profiles(self, fleet: MachineColumns) -> npt.NDArray[np.int32]:
+        """[profile, 4]: match set, domain key or -1, masks, spread constraints."""
+        columns = frozenset(fleet.topology)
+        if self._owner is not fleet.symbols or self._columns != columns:
+            self._forget(fleet.symbols, columns)
+        known = fleet.symbols.profiles
+        if len(self.shapes) < len(known):
+            fresh = [_split(profile, columns) for profile in known[len(self.shapes) :]]
+            self.shapes.extend(fresh)
+            rows = np.array([self._numbers(shape) for shape in fresh], np.int32)
+            self._table = np.concatenate([self._table, rows])
+        return self._table
+
+    def _numbers(self, shape: Shape) -> tuple[int, int, int, int]:
+        match = self.sets.setdefault(shape.by_class, len(self.sets))
+        domain = self.keys.setdefault(shape.domain, len(self.keys)) if shape.domain else -1
+        for requirement in shape.by_column:
+            self.masks.setdefault(requirement, len(self.masks))
+        for key, _ in shape.spread:
+            self.keys.setdefault((key,), len(self.keys))
+        return match, domain, len(shape.by_column), len(shape.spread)
+
+    def _forget(self, owner: object, columns: frozenset[str]) -> None:
+        """Another fleet, or a label became a column: numbers start over."""
+        self._owner, self._columns, self._stack = owner, columns, None
+        self.shapes, self.sets, self.keys, self.masks = [], {}, {}, {}
+        self._table = np.zeros((0, 4), np.int32)
+
+    def stacked(self, sets: npt.NDArray[np.int32], table: ClassTable) -> U8:
+        """[set, class] for these match sets; kept while sets and classes stay."""
+        wanted = tuple(sets.tolist())
+        if self._stack is not None:
+            same, labels, stack = self._stack
+            if labels is table.labels and same == wanted:
+                return stack
+        requirements = list(self.sets)
+        stack = np.zeros((max(1, len(wanted)), len(table)), np.uint8)
+        for row, number in enumerate(wanted):
+            stack[row] = self.classes(requirements[number], table)
+        self._stack = (wanted, table.labels, stack)
+        return stack
 
     def classes(self, requirements: tuple[Requirement, ...], table: ClassTable) -> U8:
         """1 for every class that holds all requirements; only changed classes are looked at."""
@@ -70,8 +112,8 @@ class Matcher:
         """Bound what is kept: past the limit everything is derived anew."""
         if len(self._kept) > limit:
             self._kept.clear()
-        if len(self._shapes) > limit:
-            self._shapes.clear()
+        if len(self.sets) > limit:
+            self._owner = None
 
 
 def column_mask(requirement: Requirement, fleet: MachineColumns) -> U8:

@@ -297,11 +297,7 @@ def _better(ma: Machines, ids: Identities, sc: Scratch, width: int, a: int, b: i
     )
     if sign != 0:
         return sign < 0
-    if sc.head_tier[a] != CREATE:
-        p, q = penalty_rank(ma, ids, m), penalty_rank(ma, ids, n)
-        if p != q:
-            return bool(p < q)
-    return bool(ma.rank[m] < ma.rank[n])
+    return _earlier(ma, ids, m, n, sc.head_tier[a] == CREATE)
 
 
 # -- taking ----------------------------------------------------------------------------------
@@ -332,23 +328,88 @@ def acquire(
     if covered(sc.left, width):
         return 0, 0
     heads = _fill_heads(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
+    plain = width == 1 and ro.spread[r] == ro.spread[r + 1] and fa.limits[0] < 0 and not fa.limits[2]
     takes = 0
     while not covered(sc.left, width):
         _rate_heads(ma, cl, ro, fa, wo, sc, r, heads)
         h = _best_head(ma, ids, ro, sc, r, heads)
         if h < 0:
             break
-        m = sc.head[h]
-        take(ma, cl, ro, fa, wo, r, m, 1)
-        sc.takes[takes] = m
+        if plain and sc.head_at[h] >= 0:
+            more = _take_run(ma, cl, ids, ro, fa, ho, wo, sc, r, h, heads, takes, planned)
+            if more > takes:
+                takes = more
+                continue
+        _take_head(ma, cl, ids, ro, fa, ho, wo, sc, r, h, takes, planned)
         takes += 1
-        subtract(sc, ma.cls[m], sc.left, width, 1)
-        at = sc.head_at[h]
-        if at >= 0:
-            at = _next_in_bucket(ma, ids, ro, fa, ho, wo, r, at + 1, sc.head_end[h], planned)
-            sc.head_at[h] = at
-        sc.head[h] = ho.bucket[at] if at >= 0 else -1
     return takes, heads
+
+
+@jit
+def _take_head(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int, h: int, takes: int, planned: bool,
+) -> None:  # fmt: skip
+    """Take a head, and let the next machine of its bucket stand there."""
+    m = sc.head[h]
+    take(ma, cl, ro, fa, wo, r, m, 1)
+    sc.takes[takes] = m
+    subtract(sc, ma.cls[m], sc.left, ro.width[r], 1)
+    at = sc.head_at[h]
+    if at >= 0:
+        at = _next_in_bucket(ma, ids, ro, fa, ho, wo, r, at + 1, sc.head_end[h], planned)
+        sc.head_at[h] = at
+    sc.head[h] = ho.bucket[at] if at >= 0 else -1
+
+
+@jit
+def _take_run(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int, best: int, heads: int, takes: int, planned: bool,
+) -> int:  # fmt: skip
+    """Take on from the heads that cost the same as the best, while nothing else can win.
+
+    As long as no machine would cover all that is left of a uniform row, costs per useful unit
+    keep their order whatever is left; only ids decide among the heads that tie.
+    """
+    largest = 0
+    for h in range(heads):
+        if sc.head_tier[h] >= 0:
+            largest = max(largest, sc.give[ma.cls[sc.head[h]], 0])
+    if sc.left[0] < largest:
+        return takes
+    ties = 0
+    c = ma.cls[sc.head[best]]
+    for h in range(heads):
+        if sc.head_tier[h] != sc.head_tier[best] or sc.head_at[h] < 0:
+            continue
+        other = ma.cls[sc.head[h]]
+        if compare_cost(
+            sc.head_cost[h], sc.give[other], sc.head_cost[best], sc.give[c], sc.left, 1
+        ) == 0:  # fmt: skip
+            sc.index[ties] = h
+            ties += 1
+    create = sc.head_tier[best] == CREATE
+    while sc.left[0] >= largest:
+        h = sc.index[0]
+        for i in range(1, ties):
+            if _earlier(ma, ids, sc.head[sc.index[i]], sc.head[h], create):
+                h = sc.index[i]
+        _take_head(ma, cl, ids, ro, fa, ho, wo, sc, r, h, takes, planned)
+        takes += 1
+        if sc.head[h] < 0:
+            break
+    return takes
+
+
+@jit
+def _earlier(ma: Machines, ids: Identities, m: int, n: int, create: bool) -> bool:
+    """Of two machines at the same cost: the lower reclamation penalty (Idle), then the id."""
+    if not create:
+        p, q = penalty_rank(ma, ids, m), penalty_rank(ma, ids, n)
+        if p != q:
+            return bool(p < q)
+    return bool(ma.rank[m] < ma.rank[n])
 
 
 @jit

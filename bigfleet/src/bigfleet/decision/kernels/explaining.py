@@ -76,10 +76,12 @@ def held_back(
 
 
 @jit
-def give_of(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, machines: I64, left: I64
-) -> None:
-    """Subtract what these machines give to a row."""
+def subtract_coming(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, machines: I64,
+    short: I64,
+) -> None:  # fmt: skip
+    """From what rows lack, take what is on its way to them and what they preempt."""
     for m in machines:
+        r = wo.preempt[m] if wo.preempt[m] >= 0 else wo.expected[m]
         look_at(cl, ro, fa, sc, r, ma.cls[m])
-        subtract(sc, ma.cls[m], left, ro.width[r], 1)
+        subtract(sc, ma.cls[m], short[r], ro.width[r], 1)

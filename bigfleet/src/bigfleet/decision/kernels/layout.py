@@ -144,7 +144,8 @@ class Facts(NamedTuple):
     quota: I64
     """per pool, -1 for none"""
     limits: I64
-    """[0] spend limit or -1; [1] price of all free elastic Speculative machines together"""
+    """[0] spend limit or -1; [1] price of all free elastic Speculative machines together; [2] 1
+    where any quota is set"""
     pool_free: I64
     """per pool: free Speculative machines"""
 

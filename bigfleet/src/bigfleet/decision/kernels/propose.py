@@ -73,20 +73,12 @@ def propose(
 @jit
 def _holds(ro: Rows, fa: Facts, wo: Work, base: I64, limits: int, r: int) -> bool:
     """No bucket the proposal read has changed, nor a limit it drew on."""
-    if (fa.limits[0] >= 0 or _has_quota(fa)) and wo.counters[0] != limits:
+    if (fa.limits[0] >= 0 or fa.limits[2]) and wo.counters[0] != limits:
         return False
     for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
         if wo.changes[fa.match_class[i]] != base[fa.match_class[i]]:
             return False
     return True
-
-
-@jit
-def _has_quota(fa: Facts) -> bool:
-    for quota in fa.quota:
-        if quota >= 0:
-            return True
-    return False
 
 
 @jit

@@ -1,8 +1,9 @@
 """The arrays of a cycle behind one pointer each, for compiled code.
 
 A named tuple of forty arrays is handed to a compiled function as hundreds of scalars; compiling
-that takes minutes. Behind a reference the same code compiles in seconds. Interpreted (without
-numba), the named tuples themselves serve.
+that takes minutes. Behind a reference the same code compiles in seconds. The arrays are borrowed:
+kernels do not count references to them, which would cost more than the work itself; the proxy keeps
+them alive. Interpreted (without numba), the named tuples themselves serve.
 """
 
 from __future__ import annotations
@@ -10,9 +11,32 @@ from __future__ import annotations
 from typing import Any
 
 from numba import config, njit, types
+from numba.core.imputils import impl_ret_borrowed
 from numba.experimental import structref
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 from bigfleet.decision.kernels import layout as la
+
+
+@intrinsic  # type: ignore[misc]
+def _borrow(typing_context: Any, array: Any) -> Any:
+    """The same array without an owner."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        source = make_array(signature.args[0])(context, builder, value=args[0])
+        target = make_array(signature.return_type)(context, builder)
+        populate_array(
+            target,
+            data=source.data,
+            shape=source.shape,
+            strides=source.strides,
+            itemsize=source.itemsize,
+            meminfo=None,
+        )
+        return impl_ret_borrowed(context, builder, signature.return_type, target._getvalue())
+
+    return array(array), generate
 
 
 class _Ref(types.StructRef):  # type: ignore[misc]
@@ -28,7 +52,7 @@ class MachinesRef(_Ref):
 
 
 class _Machines(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 @structref.register
@@ -37,7 +61,7 @@ class ClassesRef(_Ref):
 
 
 class _Classes(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 @structref.register
@@ -46,7 +70,7 @@ class IdentitiesRef(_Ref):
 
 
 class _Identities(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 @structref.register
@@ -55,7 +79,7 @@ class RowsRef(_Ref):
 
 
 class _Rows(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 @structref.register
@@ -64,7 +88,7 @@ class FactsRef(_Ref):
 
 
 class _Facts(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 @structref.register
@@ -73,7 +97,7 @@ class HoldingsRef(_Ref):
 
 
 class _Holdings(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 @structref.register
@@ -82,7 +106,7 @@ class WorkRef(_Ref):
 
 
 class _Work(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 @structref.register
@@ -91,7 +115,7 @@ class VictimsRef(_Ref):
 
 
 class _Victims(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 @structref.register
@@ -100,7 +124,7 @@ class ScratchRef(_Ref):
 
 
 class _Scratch(structref.StructRefProxy):  # type: ignore[misc]
-    pass
+    """Holds on to the arrays it refers to."""
 
 
 structref.define_proxy(_Machines, MachinesRef, list(la.Machines._fields))
@@ -117,216 +141,216 @@ structref.define_proxy(_Scratch, ScratchRef, list(la.Scratch._fields))
 @njit(cache=True)  # type: ignore[misc]
 def _pack_machines(t: Any) -> Any:
     return _Machines(
-        t.state,
-        t.cls,
-        t.cluster,
-        t.stamp,
-        t.sequence,
-        t.leaving_for,
-        t.flags,
-        t.idle_since,
-        t.pods,
-        t.order,
-        t.rank,
-        t.columns,
+        _borrow(t.state),
+        _borrow(t.cls),
+        _borrow(t.cluster),
+        _borrow(t.stamp),
+        _borrow(t.sequence),
+        _borrow(t.leaving_for),
+        _borrow(t.flags),
+        _borrow(t.idle_since),
+        _borrow(t.pods),
+        _borrow(t.order),
+        _borrow(t.rank),
+        _borrow(t.columns),
     )
 
 
 @njit(cache=True)  # type: ignore[misc]
 def _pack_classes(t: Any) -> Any:
     return _Classes(
-        t.offers,
-        t.price,
-        t.loss,
-        t.risky,
-        t.elastic,
-        t.cooling,
-        t.pool,
-        t.hold,
-        t.drain,
+        _borrow(t.offers),
+        _borrow(t.price),
+        _borrow(t.loss),
+        _borrow(t.risky),
+        _borrow(t.elastic),
+        _borrow(t.cooling),
+        _borrow(t.pool),
+        _borrow(t.hold),
+        _borrow(t.drain),
     )
 
 
 @njit(cache=True)  # type: ignore[misc]
 def _pack_identities(t: Any) -> Any:
     return _Identities(
-        t.key,
-        t.cluster,
-        t.priority,
-        t.interruption,
-        t.reclamation,
-        t.exact,
-        t.first,
+        _borrow(t.key),
+        _borrow(t.cluster),
+        _borrow(t.priority),
+        _borrow(t.interruption),
+        _borrow(t.reclamation),
+        _borrow(t.exact),
+        _borrow(t.first),
     )
 
 
 @njit(cache=True)  # type: ignore[misc]
 def _pack_rows(t: Any) -> Any:
     return _Rows(
-        t.position,
-        t.parent,
-        t.cluster,
-        t.priority,
-        t.interruption,
-        t.reclamation,
-        t.match,
-        t.aggregate,
-        t.unit,
-        t.uniform,
-        t.width,
-        t.dims,
-        t.shrunk_at,
-        t.blocked,
-        t.domain_key,
-        t.members,
-        t.member,
-        t.spread,
-        t.spread_key,
-        t.spread_skew,
-        t.spread_count,
-        t.masks,
-        t.mask,
-        t.mask_column,
-        t.mask_value,
-        t.gang_type,
+        _borrow(t.position),
+        _borrow(t.parent),
+        _borrow(t.cluster),
+        _borrow(t.priority),
+        _borrow(t.interruption),
+        _borrow(t.reclamation),
+        _borrow(t.match),
+        _borrow(t.aggregate),
+        _borrow(t.unit),
+        _borrow(t.uniform),
+        _borrow(t.width),
+        _borrow(t.dims),
+        _borrow(t.shrunk_at),
+        _borrow(t.blocked),
+        _borrow(t.domain_key),
+        _borrow(t.members),
+        _borrow(t.member),
+        _borrow(t.spread),
+        _borrow(t.spread_key),
+        _borrow(t.spread_skew),
+        _borrow(t.spread_count),
+        _borrow(t.masks),
+        _borrow(t.mask),
+        _borrow(t.mask_column),
+        _borrow(t.mask_value),
+        _borrow(t.gang_type),
     )
 
 
 @njit(cache=True)  # type: ignore[misc]
 def _pack_facts(t: Any) -> Any:
     return _Facts(
-        t.matches,
-        t.match_start,
-        t.match_class,
-        t.overhead,
-        t.reported,
-        t.domain_column,
-        t.domain_of_class,
-        t.domain_rank,
-        t.domain_count,
-        t.key_rows,
-        t.key_row,
-        t.quota,
-        t.limits,
-        t.pool_free,
+        _borrow(t.matches),
+        _borrow(t.match_start),
+        _borrow(t.match_class),
+        _borrow(t.overhead),
+        _borrow(t.reported),
+        _borrow(t.domain_column),
+        _borrow(t.domain_of_class),
+        _borrow(t.domain_rank),
+        _borrow(t.domain_count),
+        _borrow(t.key_rows),
+        _borrow(t.key_row),
+        _borrow(t.quota),
+        _borrow(t.limits),
+        _borrow(t.pool_free),
     )
 
 
 @njit(cache=True)  # type: ignore[misc]
 def _pack_holdings(t: Any) -> Any:
     return _Holdings(
-        t.exact_at,
-        t.exact,
-        t.key_at,
-        t.key,
-        t.idle_at,
-        t.idle,
-        t.coming_at,
-        t.coming,
-        t.leaving_at,
-        t.leaving,
-        t.loose_at,
-        t.loose,
-        t.bucket,
-        t.bucket_at,
-        t.bucket_end,
-        t.domain_at,
-        t.domain,
-        t.free,
-        t.owned,
+        _borrow(t.exact_at),
+        _borrow(t.exact),
+        _borrow(t.key_at),
+        _borrow(t.key),
+        _borrow(t.idle_at),
+        _borrow(t.idle),
+        _borrow(t.coming_at),
+        _borrow(t.coming),
+        _borrow(t.leaving_at),
+        _borrow(t.leaving),
+        _borrow(t.loose_at),
+        _borrow(t.loose),
+        _borrow(t.bucket),
+        _borrow(t.bucket_at),
+        _borrow(t.bucket_end),
+        _borrow(t.domain_at),
+        _borrow(t.domain),
+        _borrow(t.free),
+        _borrow(t.owned),
     )
 
 
 @njit(cache=True)  # type: ignore[misc]
 def _pack_work(t: Any) -> Any:
     return _Work(
-        t.claim,
-        t.held,
-        t.taken,
-        t.aside,
-        t.kept,
-        t.expected,
-        t.identity,
-        t.keeps,
-        t.left,
-        t.named,
-        t.next_member,
-        t.done,
-        t.chosen,
-        t.domain,
-        t.satisfiable,
-        t.best,
-        t.best_mille,
-        t.best_ok,
-        t.served,
-        t.spread,
-        t.used,
-        t.spend,
-        t.position,
-        t.changes,
-        t.log,
-        t.log_size,
-        t.preempt,
-        t.grace,
-        t.moved,
-        t.lost,
-        t.victims,
-        t.freed,
-        t.counters,
+        _borrow(t.claim),
+        _borrow(t.held),
+        _borrow(t.taken),
+        _borrow(t.aside),
+        _borrow(t.kept),
+        _borrow(t.expected),
+        _borrow(t.identity),
+        _borrow(t.keeps),
+        _borrow(t.left),
+        _borrow(t.named),
+        _borrow(t.next_member),
+        _borrow(t.done),
+        _borrow(t.chosen),
+        _borrow(t.domain),
+        _borrow(t.satisfiable),
+        _borrow(t.best),
+        _borrow(t.best_mille),
+        _borrow(t.best_ok),
+        _borrow(t.served),
+        _borrow(t.spread),
+        _borrow(t.used),
+        _borrow(t.spend),
+        _borrow(t.position),
+        _borrow(t.changes),
+        _borrow(t.log),
+        _borrow(t.log_size),
+        _borrow(t.preempt),
+        _borrow(t.grace),
+        _borrow(t.moved),
+        _borrow(t.lost),
+        _borrow(t.victims),
+        _borrow(t.freed),
+        _borrow(t.counters),
     )
 
 
 @njit(cache=True)  # type: ignore[misc]
 def _pack_victims(t: Any) -> Any:
     return _Victims(
-        t.excess_at,
-        t.excess,
-        t.excess_next,
-        t.victim_at,
-        t.victim,
-        t.victim_next,
-        t.priority,
-        t.worth,
-        t.weights,
-        t.budget,
+        _borrow(t.excess_at),
+        _borrow(t.excess),
+        _borrow(t.excess_next),
+        _borrow(t.victim_at),
+        _borrow(t.victim),
+        _borrow(t.victim_next),
+        _borrow(t.priority),
+        _borrow(t.worth),
+        _borrow(t.weights),
+        _borrow(t.budget),
     )
 
 
 @njit(cache=True)  # type: ignore[misc]
 def _pack_scratch(t: Any) -> Any:
     return _Scratch(
-        t.give_row,
-        t.give_flags,
-        t.give,
-        t.cand,
-        t.index,
-        t.index2,
-        t.k1,
-        t.k2,
-        t.k3,
-        t.head,
-        t.head_at,
-        t.head_end,
-        t.head_tier,
-        t.head_cost,
-        t.head_x,
-        t.takes,
-        t.left,
-        t.mark,
-        t.dom_stamped,
-        t.dom_other,
-        t.dom_free,
-        t.dom_count,
-        t.dom_list,
-        t.sum_slot,
-        t.slot_type,
-        t.sums,
-        t.sum_count,
-        t.slot_seen,
-        t.yields,
-        t.yield_count,
-        t.yield_type,
-        t.clock,
+        _borrow(t.give_row),
+        _borrow(t.give_flags),
+        _borrow(t.give),
+        _borrow(t.cand),
+        _borrow(t.index),
+        _borrow(t.index2),
+        _borrow(t.k1),
+        _borrow(t.k2),
+        _borrow(t.k3),
+        _borrow(t.head),
+        _borrow(t.head_at),
+        _borrow(t.head_end),
+        _borrow(t.head_tier),
+        _borrow(t.head_cost),
+        _borrow(t.head_x),
+        _borrow(t.takes),
+        _borrow(t.left),
+        _borrow(t.mark),
+        _borrow(t.dom_stamped),
+        _borrow(t.dom_other),
+        _borrow(t.dom_free),
+        _borrow(t.dom_count),
+        _borrow(t.dom_list),
+        _borrow(t.sum_slot),
+        _borrow(t.slot_type),
+        _borrow(t.sums),
+        _borrow(t.sum_count),
+        _borrow(t.slot_seen),
+        _borrow(t.yields),
+        _borrow(t.yield_count),
+        _borrow(t.yield_type),
+        _borrow(t.clock),
     )
 
 
@@ -349,7 +373,9 @@ def refer(arrays: Any) -> Any:
         return arrays
     if isinstance(arrays, la.Machines | la.Classes):
         arrays = type(arrays)(*map(_frozen, arrays))
-    return _PACKERS[type(arrays)](arrays)
+    reference = _PACKERS[type(arrays)](arrays)
+    reference.arrays = arrays
+    return reference
 
 
 def _frozen(array: Any) -> Any:
