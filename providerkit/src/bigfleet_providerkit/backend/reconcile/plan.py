@@ -38,7 +38,7 @@ class World:
     records: Mapping[str, Record]
     hosts: Sequence[Host]
     looked: Mapping[str, Host | None]
-    created: Mapping[str, float]
+    created: Callable[[str], float]
     late: frozenset[str]
     ours: Callable[[str], bool]
     now: float
@@ -79,7 +79,7 @@ def due_for_second_look(world: World, looks: Looks) -> list[str]:
         record = world.records.get(machine)
         if record is None or not record.host:
             continue
-        youngest = max(since, world.created.get(machine, 0.0))
+        youngest = max(since, world.created(machine))
         if world.now - youngest >= world.window:
             refs.append(record.host)
     return refs

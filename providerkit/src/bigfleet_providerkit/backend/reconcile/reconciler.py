@@ -95,7 +95,7 @@ class Reconciler:
             records=self._ledger.inventory.snapshot(),
             hosts=hosts,
             looked={},
-            created={machine: row.created for machine, row in self._ledger.notes.items()},
+            created=self._created,
             late=frozenset(self._ledger.late),
             ours=self._ledger.ids.ours,
             now=self._runtime.clock.now(),
@@ -107,6 +107,10 @@ class Reconciler:
             found = {host.ref: host for host in await self._substrate.list_managed(refs)}
             world = replace(world, looked={ref: found.get(ref) for ref in refs})
         return await self._runtime.offload(lambda: make_plan(world, self.looks))
+
+    def _created(self, machine: str) -> float:
+        row = self._ledger.notes.get(machine)
+        return row.created if row is not None else 0.0
 
     async def _execute(self, plan: Plan) -> None:
         self._metrics.orphans.set(plan.orphans)
