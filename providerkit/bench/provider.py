@@ -19,6 +19,7 @@ from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_provider_template.spec import SPEC
 from bigfleet_providerkit import MemorySubstrate, start
 from bigfleet_providerkit.machines.state import State
+from bigfleet_providerkit.main import settle_down
 from bigfleet_providerkit.memory.substrate import MemoryHost
 from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard, eventually
 
@@ -209,6 +210,7 @@ async def measure_reconcile(folder: Path) -> list[Row]:
     inventory = running.backend.ledger.inventory
     expect(sum(1 for record in inventory if record.host) == 20_000, "not all hosts adopted")
     head, lags = inventory.head, []
+    settle_down()
 
     async def watch() -> None:
         while True:
@@ -225,7 +227,7 @@ async def measure_reconcile(folder: Path) -> list[Row]:
     watcher.cancel()
     expect(inventory.head == head, "a pass without a change moved the revision")
     await running.stop()
-    held = quantile(lags, 0.999) * 1000
+    held = max(lags) * 1000
     return [row("provider.reconcile.20000", [], 2.0, value=max(seconds), unit="s", ok=held <= 20.0)]
 
 

@@ -68,12 +68,22 @@ def run(spec: ProviderSpec[O], argv: list[str], environ: Mapping[str, str]) -> i
     return 0
 
 
+def settle_down() -> None:
+    """Tune the interpreter for a process that now only serves.
+
+    What was loaded stays, so the collector need not look at it again and again. The threads of
+    store and planner wait for the interpreter a few times per step; 5 ms each would be felt.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+
+
 async def serve(spec: ProviderSpec[O], options: O) -> int:
     """Serve until a signal comes."""
     from bigfleet_providerkit.running import start
 
-    # The store's thread waits for the interpreter a few times per commit; 5 ms each would be felt.
-    sys.setswitchinterval(SWITCH_INTERVAL)
     log = make_logger(options.log_level, options.log_format)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -85,10 +95,7 @@ async def serve(spec: ProviderSpec[O], options: O) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped, number.name)
     running = await start(spec, options, log=log)
-    # What was loaded stays: the collector need not look at it again and again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    settle_down()
     reloads: set[asyncio.Task[None]] = set()
 
     async def reload() -> None:
