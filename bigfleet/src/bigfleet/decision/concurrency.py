@@ -69,6 +69,8 @@ def _propose(
         spend=c.wo.spend.copy(),
         spread=c.wo.spread.copy(),
         position=c.wo.position.copy(),
+        stale=c.wo.stale.copy(),
+        front=c.wo.front.copy(),
     )
     refs = (*c.refs[:6], refer(private), scratch)
     none = np.zeros(1, np.int64)

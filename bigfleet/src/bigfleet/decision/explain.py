@@ -33,26 +33,22 @@ def reasons(c: Cycle, policy: Policy, unmet: I64, matching: I64) -> npt.NDArray[
     short = c.wo.left[: c.rows].copy()
     short[:, 0] -= c.wo.served[: c.rows]
     subtract_coming(ma, cl, ro, fa, wo, sc, coming, short)
-    for i, r in enumerate(unmet):
-        enough = bool((short[r, : c.ro.width[r]] <= 0).all())
-        out[r] = _reason(c, policy, int(r), back[i], matching[r], enough)
+    inside = np.arange(short.shape[1]) < c.ro.width[unmet, None]
+    enough = ~((short[unmet] > 0) & inside).any(axis=1)
+    gang = c.ro.domain_key[unmet] >= 0
+    homeless = gang & ((c.wo.domain[unmet] < 0) | (c.wo.satisfiable[unmet] == 0))
+    nothing = ~matching[unmet, 1:FAILED].any(axis=1)
+    rules = (
+        (c.ro.blocked[unmet] > 0, Reason.BOOTSTRAP_ERROR),
+        (back[:, 0] > 0, Reason.QUOTA),
+        (back[:, 1] > 0, Reason.SPEND_LIMIT),
+        (back[:, 2] > 0, Reason.STOCK_OUT),
+        (np.full(len(unmet), policy.paused), Reason.PAUSED),
+        (homeless, Reason.TOPOLOGY_UNSATISFIABLE),
+        (nothing, Reason.NO_MATCHING_SUPPLY),
+        ((c.wo.victims[unmet] > 0) & ~enough, Reason.PREEMPTION_EXHAUSTED),
+    )
+    out[unmet] = np.select(
+        [rule for rule, _ in rules], [int(reason) for _, reason in rules], Reason.PRIORITY_STARVED
+    )
     return out
-
-
-def _reason(
-    c: Cycle, policy: Policy, r: int, back: npt.NDArray[np.uint8], matching: I64, enough: bool
-) -> Reason:
-    if c.ro.blocked[r]:
-        return Reason.BOOTSTRAP_ERROR
-    for held, reason in zip(back, (Reason.QUOTA, Reason.SPEND_LIMIT, Reason.STOCK_OUT), strict=True):
-        if held:
-            return reason
-    if policy.paused:
-        return Reason.PAUSED
-    if c.ro.domain_key[r] >= 0 and (c.wo.domain[r] < 0 or not c.wo.satisfiable[r]):
-        return Reason.TOPOLOGY_UNSATISFIABLE
-    if not matching[1:FAILED].any():
-        return Reason.NO_MATCHING_SUPPLY
-    if c.wo.victims[r] and not enough:
-        return Reason.PREEMPTION_EXHAUSTED
-    return Reason.PRIORITY_STARVED

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bigfleet.decision.carry import FoldKey
 from bigfleet.decision.domains import Topology
-from bigfleet.decision.kernels.folding import parts
+from bigfleet.decision.kernels.folding import fit_kinds, parts
 from bigfleet.decision.kernels.layout import I32, I64, Machines
 from bigfleet.decision.kernels.references import refer
 from bigfleet.decision.tables import Amounts
@@ -89,20 +89,19 @@ def _foldable(
     clusters = _clusters(demand)[gangs]
     wanted = amounts.aggregate[gangs]
     kinds, kind = _unique(np.column_stack([clusters, demand.profile[gangs], wanted]))
-    fits = np.zeros(len(kinds), np.bool_)
+    fits = np.zeros(len(kinds), np.uint8)
     whole = np.zeros((len(kinds), len(topology.fleet.classes)), np.uint8)
-    for k in range(len(kinds)):
-        cluster, profile, amount = kinds[k, 0], int(kinds[k, 1]), kinds[k, 2:]
-        offers = np.maximum(amounts.offers - amounts.overhead[cluster], 0)
-        whole[k] = (offers >= amount).all(axis=1)
-        fits[k] = amount.any() and bool((whole[k] & topology.alive(profile)).any())
+    used, alive_of = np.unique(kinds[:, 1], return_inverse=True)
+    alive = np.stack([topology.alive(int(profile)) for profile in used])
+    offers = np.ascontiguousarray(amounts.offers)
+    fit_kinds(kinds, offers, amounts.overhead, alive, alive_of.reshape(-1), whole, fits)
     scattered = np.zeros(len(gangs), np.uint8)
     key = demand.symbols.identity_column("key")
     keys = key[demand.identity[gangs]]
     by_key = np.argsort(keys, kind="stable")
     at = np.searchsorted(keys[by_key], np.arange(demand.symbols.key_count + 1))
     parts(refer(machines), key, at, by_key, kind.astype(np.int64), whole, scattered)
-    return fits[kind] & (scattered == 0)
+    return (fits[kind] > 0) & (scattered == 0)
 
 
 def _with_folds(

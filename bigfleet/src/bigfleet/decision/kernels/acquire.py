@@ -138,14 +138,45 @@ def _next_in_bucket(
 
 @jit
 def _add_head(
-    ma: Machines, cl: Classes, ro: Rows, sc: Scratch, r: int, heads: int, m: int, at: int, end: int
-) -> int:
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, sc: Scratch, r: int, heads: int, m: int,
+    at: int, end: int,
+) -> int:  # fmt: skip
     c = ma.cls[m]
-    sc.head[heads] = m
     sc.head_at[heads] = at
     sc.head_end[heads] = end
     sc.head_cost[heads] = cl.price[c] + cl.loss[c, ro.interruption[r]]
+    _set_head(ma, ids, sc, heads, m)
     return heads + 1
+
+
+@jit
+def _set_head(ma: Machines, ids: Identities, sc: Scratch, h: int, m: int) -> None:
+    """What a step wants to know of a head, side by side."""
+    sc.head[h] = m
+    if m >= 0:
+        sc.head_cls[h] = ma.cls[m]
+        sc.head_idle[h] = ma.state[m] == IDLE
+        sc.head_rank[h] = ma.rank[m]
+        sc.head_penalty[h] = penalty_rank(ma, ids, m)
+
+
+@jit
+def _refresh_front(
+    ma: Machines, ids: Identities, ho: Holdings, wo: Work, b: int
+) -> None:
+    """Look up the first free machine of a bucket again."""
+    end = ho.bucket_end[b]
+    while wo.position[b] < end and wo.taken[ho.bucket[wo.position[b]]] >= 0:
+        wo.position[b] += 1
+    wo.stale[b] = 0
+    wo.front[b, 0] = -1
+    if wo.position[b] < end:
+        m = ho.bucket[wo.position[b]]
+        wo.front[b, 0] = m
+        wo.front[b, 1] = ma.rank[m]
+        wo.front[b, 2] = penalty_rank(ma, ids, m)
+        if ma.state[m] == IDLE and owner_of(ids, ma.stamp[m]) >= 0:
+            wo.front[b, 2] = 0
 
 
 @jit
@@ -163,7 +194,7 @@ def _lone_heads(
         stamp = ma.stamp[m]
         if stamp >= 0 and ma.state[m] == IDLE and reserved_for(ids, ro, r, stamp):
             continue
-        heads = _add_head(ma, cl, ro, sc, r, heads, m, _ALONE, 0)
+        heads = _add_head(ma, cl, ids, ro, sc, r, heads, m, _ALONE, 0)
     return heads
 
 
@@ -186,7 +217,7 @@ def _reserved_heads(
             if ro.domain_key[r] >= 0:
                 if domain_of(ma, fa, ro.domain_key[r], m) != wo.domain[r]:
                     continue
-            heads = _add_head(ma, cl, ro, sc, r, heads, m, _RESERVED, 0)
+            heads = _add_head(ma, cl, ids, ro, sc, r, heads, m, _RESERVED, 0)
     return heads
 
 
@@ -208,6 +239,7 @@ def _fill_heads(
     heads = _reserved_heads(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
     key = ro.domain_key[r]
     alone = _column_matters(ro, fa, r)
+    plain = not planned and ro.masks[r] == ro.masks[r + 1]
     if key >= 0 and alone:
         column, domain = fa.domain_column[key], wo.domain[r]
         lo, hi = ho.domain_at[column, domain], ho.domain_at[column, domain + 1]
@@ -221,18 +253,39 @@ def _fill_heads(
         if ho.bucket_at[2 * c] == ho.bucket_at[2 * c + 2] or not suits(cl, ro, fa, sc, r, c):
             continue
         for b in range(2 * c, 2 * c + 2):
-            end = ho.bucket_end[b]
-            while wo.position[b] < end and wo.taken[ho.bucket[wo.position[b]]] >= 0:
-                wo.position[b] += 1
+            if wo.stale[b]:
+                _refresh_front(ma, ids, ho, wo, b)
+            if wo.front[b, 0] < 0:
+                continue
+            start, end = wo.position[b], ho.bucket_end[b]
             if alone:
                 heads = _lone_heads(
-                    ma, cl, ids, ro, fa, wo, sc, r, heads, ho.bucket, wo.position[b], end, planned
+                    ma, cl, ids, ro, fa, wo, sc, r, heads, ho.bucket, start, end, planned
                 )
-                continue
-            at = _next_in_bucket(ma, ids, ro, fa, ho, wo, r, wo.position[b], end, planned)
-            if at >= 0:
-                heads = _add_head(ma, cl, ro, sc, r, heads, ho.bucket[at], at, end)
+            elif plain and wo.front[b, 2] > 0:
+                heads = _front_head(cl, ro, wo, sc, r, heads, b, c, start, end)
+            else:
+                at = _next_in_bucket(ma, ids, ro, fa, ho, wo, r, start, end, planned)
+                if at >= 0:
+                    heads = _add_head(ma, cl, ids, ro, sc, r, heads, ho.bucket[at], at, end)
     return heads
+
+
+@jit
+def _front_head(
+    cl: Classes, ro: Rows, wo: Work, sc: Scratch, r: int, heads: int, b: int, c: int, at: int,
+    end: int,
+) -> int:  # fmt: skip
+    """The first machine of a bucket as a head, from what is known of it."""
+    sc.head[heads] = wo.front[b, 0]
+    sc.head_at[heads] = at
+    sc.head_end[heads] = end
+    sc.head_cost[heads] = cl.price[c] + cl.loss[c, ro.interruption[r]]
+    sc.head_cls[heads] = c
+    sc.head_idle[heads] = b % 2 == 0
+    sc.head_rank[heads] = wo.front[b, 1]
+    sc.head_penalty[heads] = wo.front[b, 2]
+    return heads + 1
 
 
 @jit
@@ -245,10 +298,10 @@ def _rate_heads(
         m = sc.head[h]
         if m < 0:
             sc.head_tier[h] = ABSENT
-        elif ma.state[m] == IDLE:
+        elif sc.head_idle[h]:
             sc.head_tier[h] = RESERVED if sc.head_at[h] == _RESERVED else GOOD
         else:
-            sc.head_tier[h] = CREATE if may_create(cl, fa, wo, ma.cls[m]) else ABSENT
+            sc.head_tier[h] = CREATE if may_create(cl, fa, wo, sc.head_cls[h]) else ABSENT
         if constrained and m >= 0 and not has_labels(ma, ro, fa, r, m):
             sc.head_tier[h] = ABSENT
     if constrained:
@@ -261,27 +314,25 @@ def _rate_heads(
         return
     for h in range(heads):
         if sc.head_tier[h] == GOOD:
-            if cl.loss[ma.cls[sc.head[h]], ro.interruption[r]] > cheapest:
+            if cl.loss[sc.head_cls[h], ro.interruption[r]] > cheapest:
                 sc.head_tier[h] = RISKY
 
 
 @jit
-def _best_head(
-    ma: Machines, ids: Identities, ro: Rows, sc: Scratch, r: int, heads: int
-) -> int:
+def _best_head(ro: Rows, sc: Scratch, r: int, heads: int) -> int:
     """Tier, cost per useful unit, then (Idle) reclamation penalty, then id."""
     best, tier, width = -1, 9, ro.width[r]
     for h in range(heads):
         t = sc.head_tier[h]
         if t < 0 or t > tier:
             continue
-        c = ma.cls[sc.head[h]]
+        c = sc.head_cls[h]
         x = rough_cost(sc.head_cost[h], sc.give[c], sc.left, width)
         if t == tier:
             y = sc.head_x[best]
             if x > y + _CLOSE * y:
                 continue
-            if x >= y - _CLOSE * y and not _better(ma, ids, sc, width, h, best):
+            if x >= y - _CLOSE * y and not _better(sc, width, h, best):
                 continue
         best, tier = h, t
         sc.head_x[h] = x
@@ -289,15 +340,21 @@ def _best_head(
 
 
 @jit
-def _better(ma: Machines, ids: Identities, sc: Scratch, width: int, a: int, b: int) -> bool:
+def _better(sc: Scratch, width: int, a: int, b: int) -> bool:
     """Head ``a`` before head ``b`` of the same tier, exactly."""
-    m, n = sc.head[a], sc.head[b]
     sign = compare_cost(
-        sc.head_cost[a], sc.give[ma.cls[m]], sc.head_cost[b], sc.give[ma.cls[n]], sc.left, width
-    )
-    if sign != 0:
-        return sign < 0
-    return _earlier(ma, ids, m, n, sc.head_tier[a] == CREATE)
+        sc.head_cost[a], sc.give[sc.head_cls[a]], sc.head_cost[b], sc.give[sc.head_cls[b]],
+        sc.left, width,
+    )  # fmt: skip
+    return sign < 0 or (sign == 0 and _earlier(sc, a, b))
+
+
+@jit
+def _earlier(sc: Scratch, a: int, b: int) -> bool:
+    """Of two heads at the same cost: the lower reclamation penalty (Idle), then the id."""
+    if sc.head_idle[a] and sc.head_penalty[a] != sc.head_penalty[b]:
+        return bool(sc.head_penalty[a] < sc.head_penalty[b])
+    return bool(sc.head_rank[a] < sc.head_rank[b])
 
 
 # -- taking ----------------------------------------------------------------------------------
@@ -332,7 +389,7 @@ def acquire(
     takes = 0
     while not covered(sc.left, width):
         _rate_heads(ma, cl, ro, fa, wo, sc, r, heads)
-        h = _best_head(ma, ids, ro, sc, r, heads)
+        h = _best_head(ro, sc, r, heads)
         if h < 0:
             break
         if plain and sc.head_at[h] >= 0:
@@ -359,7 +416,7 @@ def _take_head(
     if at >= 0:
         at = _next_in_bucket(ma, ids, ro, fa, ho, wo, r, at + 1, sc.head_end[h], planned)
         sc.head_at[h] = at
-    sc.head[h] = ho.bucket[at] if at >= 0 else -1
+    _set_head(ma, ids, sc, h, ho.bucket[at] if at >= 0 else -1)
 
 
 @jit
@@ -375,41 +432,30 @@ def _take_run(
     largest = 0
     for h in range(heads):
         if sc.head_tier[h] >= 0:
-            largest = max(largest, sc.give[ma.cls[sc.head[h]], 0])
+            largest = max(largest, sc.give[sc.head_cls[h], 0])
     if sc.left[0] < largest:
         return takes
     ties = 0
-    c = ma.cls[sc.head[best]]
+    c = sc.head_cls[best]
     for h in range(heads):
         if sc.head_tier[h] != sc.head_tier[best] or sc.head_at[h] < 0:
             continue
-        other = ma.cls[sc.head[h]]
+        other = sc.head_cls[h]
         if compare_cost(
             sc.head_cost[h], sc.give[other], sc.head_cost[best], sc.give[c], sc.left, 1
         ) == 0:  # fmt: skip
             sc.index[ties] = h
             ties += 1
-    create = sc.head_tier[best] == CREATE
     while sc.left[0] >= largest:
         h = sc.index[0]
         for i in range(1, ties):
-            if _earlier(ma, ids, sc.head[sc.index[i]], sc.head[h], create):
+            if _earlier(sc, sc.index[i], h):
                 h = sc.index[i]
         _take_head(ma, cl, ids, ro, fa, ho, wo, sc, r, h, takes, planned)
         takes += 1
         if sc.head[h] < 0:
             break
     return takes
-
-
-@jit
-def _earlier(ma: Machines, ids: Identities, m: int, n: int, create: bool) -> bool:
-    """Of two machines at the same cost: the lower reclamation penalty (Idle), then the id."""
-    if not create:
-        p, q = penalty_rank(ma, ids, m), penalty_rank(ma, ids, n)
-        if p != q:
-            return bool(p < q)
-    return bool(ma.rank[m] < ma.rank[n])
 
 
 @jit
@@ -472,7 +518,10 @@ def commit(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, takes: int) ->
         stamp_new(ro, wo, r, m)
         wo.claim[m] = r
         subtract(sc, ma.cls[m], wo.left[r], ro.width[r], 1)
-        wo.changes[ma.cls[m]] += 1
+        c = ma.cls[m]
+        wo.changes[c] += 1
+        wo.stale[2 * c] = 1
+        wo.stale[2 * c + 1] = 1
         if ma.state[m] == SPECULATIVE:
             wo.counters[0] += 1
         note(wo, m)

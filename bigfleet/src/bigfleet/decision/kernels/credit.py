@@ -38,8 +38,48 @@ def claim_exact(
 ) -> None:  # fmt: skip
     """Round one: machines stamped for exactly this row."""
     lo, hi = ho.exact_at[r], ho.exact_at[r + 1]
-    if lo < hi:
+    if lo < hi and not _claim_all(ma, cl, ro, fa, ho, wo, sc, r, lo, hi):
         _claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact, lo, hi)
+
+
+@jit
+def _claim_all(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, r: int,
+    lo: int, hi: int,
+) -> bool:  # fmt: skip
+    """The usual case in few steps: a plain row that needs every machine it holds.
+
+    Claims all or nothing; False where anything has to be looked at more closely.
+    """
+    if ro.domain_key[r] >= 0 or ro.masks[r] < ro.masks[r + 1] or ro.spread[r] < ro.spread[r + 1]:
+        return False
+    width = ro.width[r]
+    exact, cls, claims = ho.exact, ma.cls, wo.claim
+    for j in range(width):
+        sc.left[j] = 0
+    last = -1
+    least = np.int64(1) << 62
+    for i in range(lo, hi):
+        c = cls[exact[i]]
+        if c != last:
+            if not fa.matches[ro.match[r], c]:
+                return False
+            if not look_at(cl, ro, fa, sc, r, c) & COVERS_UNIT:
+                return False
+            least = min(least, sc.give[c, 0])
+            last = c
+        for j in range(width):
+            sc.left[j] += sc.give[c, j]
+    # Without the smallest the first dimension is not covered, so whatever the order, all count.
+    if width == 0 or least <= 0 or sc.left[0] - least >= wo.left[r, 0]:
+        return False
+    for i in range(lo, hi):
+        m = exact[i]
+        claims[m] = r
+        wo.named[ma.stamp[m]] += 1
+    for j in range(width):
+        wo.left[r, j] -= sc.left[j]
+    return True
 
 
 @jit

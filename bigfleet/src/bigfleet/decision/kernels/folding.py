@@ -38,3 +38,26 @@ def parts(
             gang = by_key[i]
             if not whole[kind[gang], ma.cls[m]]:
                 scattered[gang] = 1
+
+
+@jit
+def fit_kinds(
+    kinds: I64, offers: I64, overhead: I64, alive: U8, alive_of: I64, whole: U8, fits: U8
+) -> None:
+    """Per kind of gang (cluster, profile, amounts): which classes hold it whole, and whether any
+    such machine is there.
+    """
+    for k in range(len(kinds)):
+        cluster = kinds[k, 0]
+        for c in range(len(offers)):
+            holds = True
+            asks = False
+            for d in range(offers.shape[1]):
+                amount = kinds[k, 2 + d]
+                asks = asks or amount > 0
+                if max(0, offers[c, d] - overhead[cluster, d]) < amount:
+                    holds = False
+                    break
+            whole[k, c] = holds
+            if holds and asks and alive[alive_of[k], c]:
+                fits[k] = 1

@@ -221,6 +221,11 @@ class Work(NamedTuple):
     spend: I64
     position: I64
     """per bucket: everything before it is taken"""
+    stale: U8
+    """per bucket: what is known of its first machine must be looked up again"""
+    front: I32
+    """[bucket, 3]: its first machine (-1 for none), that one's place by id, its penalty rank; the
+    rank is 0 where the machine is stamped for a live row and must be looked at by itself"""
     changes: I64
     """per class: how often a bucket of it changed, for optimistic concurrency"""
     log: I32
@@ -275,6 +280,10 @@ class Scratch(NamedTuple):
     head_end: I64
     head_tier: I8
     head_cost: I64
+    head_cls: I32
+    head_idle: U8
+    head_rank: I64
+    head_penalty: I32
     head_x: F64
     takes: I32
     left: I64

@@ -39,6 +39,8 @@ from bigfleet.decision.kernels.stamps import stamp_new, unname
 from bigfleet.model.columns.jit import jit
 
 _VOLUNTARY = 600
+_UNSEEN = -2
+"""A head nobody has looked up yet; its bucket is in ``head_at``."""
 
 
 @jit
@@ -239,28 +241,19 @@ def _pick_victims(
             gap = ro.priority[r] - vi.priority[b - c * profiles]
             if gap <= 0 or vi.victim_at[b] == vi.victim_at[b + 1]:
                 continue
-            while vi.victim_next[b] < vi.victim_at[b + 1] and wo.preempt[vi.victim[vi.victim_next[b]]] >= 0:
-                vi.victim_next[b] += 1
-            place = _next_victim(ma, ro, fa, wo, vi, r, vi.victim_next[b], vi.victim_at[b + 1])
-            if place >= 0:
-                drain = cl.drain[c] if cl.drain[c] > 0 else float(grace_of(gap))
-                score[heads] = (
-                    gap * vi.weights[0]
-                    + (1.0 / max(drain, 1.0)) * vi.weights[1]
-                    + vi.worth[b - c * profiles, 0] * vi.weights[2]
-                    + vi.worth[b - c * profiles, 1] * vi.weights[3]
-                )
-                sc.head[heads] = vi.victim[place]
-                sc.head_at[heads] = place
-                sc.head_end[heads] = vi.victim_at[b + 1]
-                heads += 1
+            drain = cl.drain[c] if cl.drain[c] > 0 else float(grace_of(gap))
+            score[heads] = (
+                gap * vi.weights[0]
+                + (1.0 / max(drain, 1.0)) * vi.weights[1]
+                + vi.worth[b - c * profiles, 0] * vi.weights[2]
+                + vi.worth[b - c * profiles, 1] * vi.weights[3]
+            )
+            sc.head[heads] = _UNSEEN
+            sc.head_at[heads] = b
+            sc.head_end[heads] = vi.victim_at[b + 1]
+            heads += 1
     while not covered(sc.left, width):
-        best = -1
-        for h in range(heads):
-            if sc.head[h] < 0 or (best >= 0 and score[h] < score[best]):
-                continue
-            if best < 0 or score[h] > score[best] or ma.rank[sc.head[h]] < ma.rank[sc.head[best]]:
-                best = h
+        best = _best_victim(ma, ro, fa, wo, sc, vi, r, heads)
         if best < 0:
             break
         m = sc.head[best]
@@ -268,10 +261,50 @@ def _pick_victims(
         sc.takes[picks] = m
         picks += 1
         subtract(sc, ma.cls[m], sc.left, width, 1)
-        place = _next_victim(ma, ro, fa, wo, vi, r, sc.head_at[best] + 1, sc.head_end[best])
-        sc.head_at[best] = place
-        sc.head[best] = vi.victim[place] if place >= 0 else -1
+        _advance(ma, ro, fa, wo, sc, vi, r, best, sc.head_at[best] + 1)
     return picks
+
+
+@jit
+def _best_victim(
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, heads: int
+) -> int:
+    """The head with the best score, then the lowest id; only heads that could win are looked up."""
+    score = sc.head_x
+    while True:
+        top = -1
+        for h in range(heads):
+            if sc.head[h] != -1 and (top < 0 or score[h] > score[top]):
+                top = h
+        if top < 0:
+            return -1
+        best = -1
+        for h in range(heads):
+            if sc.head[h] == -1 or score[h] != score[top]:
+                continue
+            if sc.head[h] == _UNSEEN:
+                b = sc.head_at[h]
+                while vi.victim_next[b] < sc.head_end[h]:
+                    if wo.preempt[vi.victim[vi.victim_next[b]]] < 0:
+                        break
+                    vi.victim_next[b] += 1
+                _advance(ma, ro, fa, wo, sc, vi, r, h, vi.victim_next[b])
+            if sc.head[h] >= 0 and (best < 0 or sc.head_rank[h] < sc.head_rank[best]):
+                best = h
+        if best >= 0:
+            return best
+
+
+@jit
+def _advance(
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, h: int, at: int
+) -> None:
+    """Let a head stand for the next victim of its bucket from a place on."""
+    at = _next_victim(ma, ro, fa, wo, vi, r, at, sc.head_end[h])
+    sc.head_at[h] = at
+    sc.head[h] = vi.victim[at] if at >= 0 else -1
+    if at >= 0:
+        sc.head_rank[h] = ma.rank[vi.victim[at]]
 
 
 @jit

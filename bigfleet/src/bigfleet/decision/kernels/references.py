@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import config, njit, types
+from numba import config, types
 from numba.core.imputils import impl_ret_borrowed
 from numba.experimental import structref
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 from bigfleet.decision.kernels import layout as la
+from bigfleet.model.columns.jit import jit
 
 
 @intrinsic  # type: ignore[misc]
@@ -138,7 +139,7 @@ structref.define_proxy(_Victims, VictimsRef, list(la.Victims._fields))
 structref.define_proxy(_Scratch, ScratchRef, list(la.Scratch._fields))
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_machines(t: Any) -> Any:
     return _Machines(
         _borrow(t.state),
@@ -156,7 +157,7 @@ def _pack_machines(t: Any) -> Any:
     )
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_classes(t: Any) -> Any:
     return _Classes(
         _borrow(t.offers),
@@ -171,7 +172,7 @@ def _pack_classes(t: Any) -> Any:
     )
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_identities(t: Any) -> Any:
     return _Identities(
         _borrow(t.key),
@@ -184,7 +185,7 @@ def _pack_identities(t: Any) -> Any:
     )
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_rows(t: Any) -> Any:
     return _Rows(
         _borrow(t.position),
@@ -216,7 +217,7 @@ def _pack_rows(t: Any) -> Any:
     )
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_facts(t: Any) -> Any:
     return _Facts(
         _borrow(t.matches),
@@ -236,7 +237,7 @@ def _pack_facts(t: Any) -> Any:
     )
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_holdings(t: Any) -> Any:
     return _Holdings(
         _borrow(t.exact_at),
@@ -261,7 +262,7 @@ def _pack_holdings(t: Any) -> Any:
     )
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_work(t: Any) -> Any:
     return _Work(
         _borrow(t.claim),
@@ -287,6 +288,8 @@ def _pack_work(t: Any) -> Any:
         _borrow(t.used),
         _borrow(t.spend),
         _borrow(t.position),
+        _borrow(t.stale),
+        _borrow(t.front),
         _borrow(t.changes),
         _borrow(t.log),
         _borrow(t.log_size),
@@ -300,7 +303,7 @@ def _pack_work(t: Any) -> Any:
     )
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_victims(t: Any) -> Any:
     return _Victims(
         _borrow(t.excess_at),
@@ -316,7 +319,7 @@ def _pack_victims(t: Any) -> Any:
     )
 
 
-@njit(cache=True)  # type: ignore[misc]
+@jit
 def _pack_scratch(t: Any) -> Any:
     return _Scratch(
         _borrow(t.give_row),
@@ -333,6 +336,10 @@ def _pack_scratch(t: Any) -> Any:
         _borrow(t.head_end),
         _borrow(t.head_tier),
         _borrow(t.head_cost),
+        _borrow(t.head_cls),
+        _borrow(t.head_idle),
+        _borrow(t.head_rank),
+        _borrow(t.head_penalty),
         _borrow(t.head_x),
         _borrow(t.takes),
         _borrow(t.left),

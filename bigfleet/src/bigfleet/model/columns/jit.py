@@ -2,24 +2,50 @@
 
 Kernels are plain Python over arrays, so they also run interpreted (NUMBA_DISABLE_JIT=1), which is
 how mutation tests and coverage see them. Compiled code is cached on disk; no cycle waits for it.
+
+numba looks at a function's own file to see whether its cache is stale, not at the files of the
+functions it calls. So the cache lies in a directory named after a digest of the whole folder of
+kernels: a change anywhere in it can never meet code compiled before.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit, types
+from numba import config, njit, types
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def jit(function: F) -> F:
     """Compile on first call, cache on disk, release the interpreter lock while running."""
-    compiled = njit(cache=True, nogil=True)(function)
+    before = config.CACHE_DIR
+    config.CACHE_DIR = _cache_of(Path(cast("Any", function).__code__.co_filename).parent)
+    try:
+        compiled = njit(cache=True, nogil=True)(function)
+    finally:
+        config.CACHE_DIR = before
     if hasattr(compiled, "get_call_template"):
         _compile_once(compiled)
     return cast("F", compiled)
+
+
+@lru_cache
+def _cache_of(folder: Path) -> str:
+    """Where compiled code of the kernels in a folder is kept: below NUMBA_CACHE_DIR if that is
+    set, else in the user's cache.
+    """
+    digest = hashlib.sha256()
+    for source in (*sorted(folder.glob("*.py")), Path(__file__)):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "bigfleet" / "kernels"
+    return str(Path(base) / f"{folder.name}-{digest.hexdigest()[:16]}")
 
 
 def _compile_once(dispatcher: Any) -> None:
