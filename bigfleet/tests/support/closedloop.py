@@ -69,11 +69,13 @@ class Loop:
             assert m.state is S.IDLE
             self._move(replace(m, cluster=cluster), S.CONFIGURING, S.CONFIGURED)
         elif kind in (ActionKind.RECLAIM, ActionKind.PREEMPT):
-            assert m.state is S.CONFIGURED and m.leaving is None
+            assert m.state is S.CONFIGURED
+            assert m.leaving is None
             self.machines[m.id] = replace(m, leaving=Leaving(stamp, self.now))
             self.due.append((self._later(), m.id, S.DRAINING))
         elif kind is ActionKind.KEEP:
-            assert m.state is S.CONFIGURED and m.leaving is not None
+            assert m.state is S.CONFIGURED
+            assert m.leaving is not None
             self.machines[m.id] = replace(m, leaving=None)
             self.due = [d for d in self.due if d[1] != m.id]
         else:

@@ -14,7 +14,7 @@ from oracle import Carry as OracleCarry
 from oracle import OraclePlan
 from oracle import decide as oracle_decide
 
-Actions = set[tuple[ActionKind, str, str, object, int]]
+Actions = set[tuple[ActionKind, str, str, int]]
 
 
 def fast_plan(
@@ -41,7 +41,7 @@ def oracle_plan(case: Case, *, now: int = NOW) -> OraclePlan:
 
 def actions_of(plan: Plan) -> Actions:
     """A fast plan's actions in the oracle's terms, the need apart."""
-    return {(a.kind, a.machine, a.cluster, a.grace_seconds) for a in plan}  # type: ignore[misc]
+    return {(a.kind, a.machine, a.cluster, a.grace_seconds) for a in plan}
 
 
 def stamps_of(plan: Plan) -> tuple[dict[str, Stamp], dict[str, Stamp]]:
@@ -61,7 +61,7 @@ def differences(plan: Plan, expected: OraclePlan) -> list[str]:
     found = []
     mine = actions_of(plan)
     theirs = {(kind, m, cluster, grace) for kind, m, cluster, _, grace in expected.actions}
-    for action in sorted(mine - theirs):  # type: ignore[type-var]
+    for action in sorted(mine - theirs):
         found.append(f"only the engine: {action}")
     for action in sorted(theirs - mine):
         found.append(f"only the oracle: {action}")

@@ -91,7 +91,9 @@ def case(seed: int, shape: Shape | None = None) -> Case:
 def need(rng: Random, cluster: str, shape: Shape, index: int) -> Need:
     requirements, group = [], ""
     if rng.random() < 0.5:
-        requirements.append(Requirement.of(POOL, Operator.IN, rng.sample(["a", "b"], rng.randint(1, 2))))
+        requirements.append(
+            Requirement.of(POOL, Operator.IN, rng.sample(["a", "b"], rng.randint(1, 2)))
+        )
     if rng.random() < 0.2:
         requirements.append(Requirement.of(ZONE, Operator.NOT_IN, ["z-b"]))
     if rng.random() < 0.1:
@@ -106,7 +108,9 @@ def need(rng: Random, cluster: str, shape: Shape, index: int) -> Need:
         group = f"g-{rng.randint(0, 9)}"
     spread = []
     if shape.spread and rng.random() < 0.2:
-        spread.append(Spread(rng.choice([ZONE, RACK]), rng.randint(1, 2), SpreadMode.DO_NOT_SCHEDULE))
+        spread.append(
+            Spread(rng.choice([ZONE, RACK]), rng.randint(1, 2), SpreadMode.DO_NOT_SCHEDULE)
+        )
     count = rng.choice([1, 1, 2, 3, 4, 6, 9])
     aggregate = {d: v * count for d, v in unit.items()}
     if rng.random() < 0.3:
@@ -151,7 +155,9 @@ def machine(
         stamp = None
     cluster = ""
     if bound:
-        cluster = stamp.cluster if stamp is not None and rng.random() < 0.9 else rng.choice(clusters)
+        cluster = (
+            stamp.cluster if stamp is not None and rng.random() < 0.9 else rng.choice(clusters)
+        )
     leaving = None
     if state is S.DRAINING or (shape.odd_states and state is S.CONFIGURED and rng.random() < 0.12):
         leaving = Leaving(_stamp(rng, needs) if rng.random() < 0.5 else None, NOW - 5 * SECOND)
@@ -168,10 +174,14 @@ def machine(
         capacity_type=capacity_type,
         labels=labels,
         resources=_TYPES[kind],
-        allocatable={**_TYPES[kind], "cpu": _TYPES[kind]["cpu"] - 200} if rng.random() < 0.2 else None,
+        allocatable={**_TYPES[kind], "cpu": _TYPES[kind]["cpu"] - 200}
+        if rng.random() < 0.2
+        else None,
         price_per_hour=price,
         interruption_probability=probability,
-        interruption_at_ns=NOW + rng.choice([30, 300]) * SECOND if odd and rng.random() < 0.04 else 0,
+        interruption_at_ns=NOW + rng.choice([30, 300]) * SECOND
+        if odd and rng.random() < 0.04
+        else 0,
         stamp=stamp,
         leaving=leaving,
         idle_since_ns=NOW - rng.choice([0, 30, 90, 5000]) * SECOND if state is S.IDLE else 0,
@@ -181,6 +191,10 @@ def machine(
         last_error="HostLost: gone" if state is S.FAILED else "",
         excluded=odd and rng.random() < 0.03,
     )
+
+
+def _less_cpu(resources: dict[str, int]) -> dict[str, int]:
+    return {**resources, "cpu": resources["cpu"] - 200}
 
 
 def _state(rng: Random, shape: Shape) -> MachineState:
@@ -201,8 +215,14 @@ def _stamp(rng: Random, needs: list[Need]) -> Stamp | None:
     stamp = Stamp.for_need(chosen, rng.randint(1, 99))
     if rng.random() < 0.2:
         stamp = Stamp(
-            chosen.cluster, stamp.shape, stamp.group, "f" * 32, 50, PenaltyBucket(2),
-            PenaltyBucket(3), rng.randint(1, 99),
+            chosen.cluster,
+            stamp.shape,
+            stamp.group,
+            "f" * 32,
+            50,
+            PenaltyBucket(2),
+            PenaltyBucket(3),
+            rng.randint(1, 99),
         )
     if rng.random() < 0.1:
         stamp = Stamp(
@@ -226,7 +246,9 @@ def policy(rng: Random, clusters: list[str], shape: Shape) -> Policy:
     return Policy(
         reclaim_hold=rng.choice([0, 30 * SECOND]),
         quotas=quotas,
-        spend_limit_micro=rng.randint(0, 4_000_000) if shape.limits and rng.random() < 0.2 else None,
+        spend_limit_micro=rng.randint(0, 4_000_000)
+        if shape.limits and rng.random() < 0.2
+        else None,
         reclaim_budget=(
             {c: rng.randint(0, 3) for c in clusters}
             if shape.limits and rng.random() < 0.3

@@ -53,9 +53,7 @@ class Arranged:
     """Per row and sub-row: a demand row with its identity, priority and penalties."""
 
 
-def arrange(
-    demand: Demand, amounts: Amounts, normal: Normalised, topology: Topology
-) -> Arranged:
+def arrange(demand: Demand, amounts: Amounts, normal: Normalised, topology: Topology) -> Arranged:
     """Rows in the total order, then one sub-row for each member of a folded row."""
     size = len(normal)
     folded = normal.need < 0
@@ -126,7 +124,9 @@ def _own_dimensions(aggregate: I64, unit: I64) -> tuple[U8, I32, I32, I64]:
     """Uniform rows count whole units; others each demanded resource."""
     has_unit = unit > 0
     times = np.zeros(len(unit), np.int64)
-    np.maximum.reduce(aggregate // np.maximum(unit, 1), axis=1, where=has_unit, initial=0, out=times)
+    np.maximum.reduce(
+        aggregate // np.maximum(unit, 1), axis=1, where=has_unit, initial=0, out=times
+    )
     uniform = (times >= 1) & (aggregate == times[:, None] * unit).all(axis=1)
     wanted = aggregate > 0
     dims = np.argsort(~wanted, axis=1, kind="stable").astype(np.int32)
@@ -169,7 +169,9 @@ def _by_profile(topology: Topology, profile: I32, folded: npt.NDArray[np.bool_])
         spread_at, entries = _ragged(spreads, inverse)
         pairs = np.array(entries, np.int32).reshape(-1, 2)
         spread = (spread_at, pairs[:, 0].copy(), pairs[:, 1].copy())
-        mask_at, numbers = _ragged([[topology.mask(r) for r in s.by_column] for s in shapes], inverse)
+        mask_at, numbers = _ragged(
+            [[topology.mask(r) for r in s.by_column] for s in shapes], inverse
+        )
         masks = (mask_at, np.array(numbers, np.int32))
     return _ByProfile(match.reshape(-1).astype(np.int32), sets, domain, spread, masks)
 

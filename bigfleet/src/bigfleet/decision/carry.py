@@ -91,9 +91,7 @@ class Carry:
         return frozenset(c for c, b in self.bootstraps.items() if now < b.until)
 
 
-def _grown(
-    waits: Mapping[K, BackOff], key: K, now: int, first: int, most: int
-) -> dict[K, BackOff]:
+def _grown(waits: Mapping[K, BackOff], key: K, now: int, first: int, most: int) -> dict[K, BackOff]:
     known = waits.get(key)
     wait = first if known is None else min(2 * known.wait, most)
     return {**waits, key: BackOff(now + wait, wait)}

@@ -76,6 +76,4 @@ def _propose(
     none = np.zeros(1, np.int64)
     mine = at[lo : hi + 1]
     mine[0] = 0
-    entry.run(
-        entry.PROPOSE, *refs, nobody, lo, hi, c.sub_rows, count, proposed, at, none, 0
-    )
+    entry.run(entry.PROPOSE, *refs, nobody, lo, hi, c.sub_rows, count, proposed, at, none, 0)

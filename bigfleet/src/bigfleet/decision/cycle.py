@@ -32,7 +32,7 @@ class Cycle:
     ho: Holdings
     wo: Work
     sc: Scratch
-    refs: tuple[Any, ...]
+    refs: tuple[Any, Any, Any, Any, Any, Any, Any, Any]
     rows: int
     sub_rows: I64
     amounts: Amounts

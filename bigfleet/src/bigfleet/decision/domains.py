@@ -130,7 +130,9 @@ class Topology:
 
     def stacked_columns(self) -> I32:
         """[column, machine]; at least one row, so that kernels need no special case."""
-        arrays = [self._extra[c] if c in self._extra else self.fleet.topology[c] for c in self.columns]
+        arrays = [
+            self._extra[c] if c in self._extra else self.fleet.topology[c] for c in self.columns
+        ]
         if not arrays:
             return np.zeros((1, 0), np.int32)
         if len(arrays) == 1:

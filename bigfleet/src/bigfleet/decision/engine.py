@@ -107,9 +107,7 @@ class Engine:
             exact[:-1], free, sorted(gang_columns - {-1}), int(facts.domain_count.max(initial=0)),
             self._room, limited=policy.spend_limit_micro is not None or bool(policy.quotas),
         )  # fmt: skip
-        work = make_work(
-            self._room, len(fleet), rows, classes, facts, fleet.symbols.identity_count
-        )
+        work = make_work(self._room, len(fleet), rows, classes, facts, fleet.symbols.identity_count)
         work.used[:], work.spend[:] = used, spend
         work.position[:] = holdings.bucket_at[:-1]
         return Cycle(
@@ -156,9 +154,7 @@ def run(c: Cycle, stage: int, victims: Any = None) -> None:
     """Run one stage over all rows."""
     none32, none64 = np.zeros(1, np.int32), np.zeros(1, np.int64)
     vi = refer(no_victims()) if victims is None else victims
-    entry.run(
-        stage, *c.refs, vi, 0, c.rows, c.sub_rows, none32, none32, none64, none64, 0
-    )
+    entry.run(stage, *c.refs, vi, 0, c.rows, c.sub_rows, none32, none32, none64, none64, 0)
 
 
 def _machines(fleet: MachineColumns, policy: Policy, now: int) -> Machines:

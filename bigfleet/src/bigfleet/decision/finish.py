@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from bigfleet.decision.carry import Carry
 from bigfleet.decision.cycle import Cycle
@@ -14,6 +15,9 @@ from bigfleet.decision.kinds import ActionKind
 from bigfleet.decision.plan import Actions, Counters, Plan, Stamps, Verdicts
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, Policy
 from bigfleet.model.columns import Demand, MachineColumns
+
+Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.integer]
 
 
 def finish(
@@ -98,34 +102,34 @@ def _actions(c: Cycle, fleet: MachineColumns, top: I32, reclaims: I32, releases:
     reclaims = reclaims[np.lexsort((rank[reclaims], -price, np.maximum(pods, 0), pods < 0))]
     releases = releases[np.argsort(rank[releases], kind="stable")]
     idle = fleet.state[taken] == IDLE
-    kinds = [
+    kinds: list[I64] = [
         np.full(len(kept), ActionKind.KEEP),
         np.where(idle, ActionKind.BOOTSTRAP, ActionKind.PROVISION),
         np.full(len(preempted), ActionKind.PREEMPT),
         np.full(len(reclaims), ActionKind.RECLAIM),
         np.full(len(releases), ActionKind.DELETE),
     ]
-    rows = [
+    rows: list[Numbers] = [
         top[wo.claim[kept]],
         top[wo.taken[taken]],
         wo.preempt[preempted],
         np.full(len(reclaims), -1),
         np.full(len(releases), -1),
     ]
-    clusters = [
+    clusters: list[Numbers] = [
         fleet.cluster[kept],
         c.ro.cluster[wo.taken[taken]],
         fleet.cluster[preempted],
         fleet.cluster[reclaims],
         np.full(len(releases), -1),
     ]
-    graces = [
+    graces: list[Numbers] = [
         np.zeros(len(kept) + len(taken), np.int64),
         wo.grace[preempted],
         np.full(len(reclaims), VOLUNTARY_GRACE_SECONDS),
         np.zeros(len(releases), np.int64),
     ]
-    machines = [kept, taken, preempted, reclaims, releases]
+    machines: list[Numbers] = [kept, taken, preempted, reclaims, releases]
     return Actions(
         kind=np.concatenate(kinds).astype(np.int8),
         machine=np.concatenate(machines).astype(np.int32),
@@ -173,13 +177,13 @@ def _next_members(c: Cycle) -> I32:
     return out
 
 
-def _deficits(c: Cycle) -> tuple[np.ndarray, I64, I64]:  # type: ignore[type-arg]
+def _deficits(c: Cycle) -> tuple[Bools, I64, I64]:
     """Satisfied rows, what is missing and what was freed per resource, in milli-units."""
     left = np.maximum(c.wo.left[: c.rows], 0)
     served = c.wo.served[: c.rows]
     left[served > 0, 0] = np.maximum(left[served > 0, 0] - served[served > 0], 0)
     width = np.arange(left.shape[1]) < c.ro.width[: c.rows, None]
-    satisfied = ~((left > 0) & width).any(axis=1)
+    satisfied: Bools = np.logical_not(((left > 0) & width).any(axis=1))
     return satisfied, _by_resource(c, left), _by_resource(c, c.wo.freed[: c.rows])
 
 
@@ -196,14 +200,18 @@ def _by_resource(c: Cycle, own: I64) -> I64:
 
 
 def _ages(
-    c: Cycle, fleet: MachineColumns, carry: Carry, now: int, satisfied: np.ndarray  # type: ignore[type-arg]
+    c: Cycle,
+    fleet: MachineColumns,
+    carry: Carry,
+    now: int,
+    satisfied: Bools,
 ) -> tuple[I64, I64]:
     """Per identity: since when its need is unmet; since when its gang finds no domain."""
     size = max(1, fleet.symbols.identity_count)
     member = c.ro.member[: c.ro.members[c.rows]]
     row = np.repeat(np.arange(c.rows), np.diff(c.ro.members[: c.rows + 1]))
 
-    def since(before: I64, still: np.ndarray) -> I64:  # type: ignore[type-arg]
+    def since(before: I64, still: Bools) -> I64:
         out = np.zeros(size, np.int64)
         known = np.zeros(size, np.int64)
         known[: len(before)] = before[:size]

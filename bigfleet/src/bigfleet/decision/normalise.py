@@ -101,7 +101,8 @@ def _foldable(
     by_key = np.argsort(keys, kind="stable")
     at = np.searchsorted(keys[by_key], np.arange(demand.symbols.key_count + 1))
     parts(refer(machines), key, at, by_key, kind.astype(np.int64), whole, scattered)
-    return (fits[kind] > 0) & (scattered == 0)
+    foldable: Bools = (fits[kind] > 0) & (scattered == 0)
+    return foldable
 
 
 def _with_folds(

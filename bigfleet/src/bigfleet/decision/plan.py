@@ -122,7 +122,8 @@ class Plan:
     domain_names: Mapping[int, list[str]]
     counters: Counters
     carry: Carry
-    seconds: Mapping[str, float]
+    seconds: dict[str, float]
+    """What each phase took, by the engine's clock."""
 
     def __iter__(self) -> Iterator[Action]:
         for i in range(len(self.actions)):

@@ -47,7 +47,7 @@ class Policy:
     on_demand_release_hold: int = 600 * SECOND
     readiness_deadline: int = 900 * SECOND
     phantom_fraction: float = 0.3
-    """Above this share of a cluster's machines (and at least ``phantom_minimum``) nothing is phantom."""
+    """Above this share of a cluster's machines (and ``phantom_minimum``) nothing is phantom."""
     phantom_minimum: int = 3
     interruption_lead: int = 60 * SECOND
     """An announced end this close is drained whether or not a replacement is there."""

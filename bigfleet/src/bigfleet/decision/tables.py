@@ -79,7 +79,9 @@ def _scaled(whole: I64, milli: I64, fine: npt.NDArray[np.bool_], *, round_up: in
     return np.where(fine, whole * _MILLI + milli, coarse)
 
 
-def class_columns(table: ClassTable, offers: I64, policy: Policy, carry: Carry, now: int) -> Classes:
+def class_columns(
+    table: ClassTable, offers: I64, policy: Policy, carry: Carry, now: int
+) -> Classes:
     """What the kernels read of classes."""
     cooling, drains = carry.cooling(now), carry.drain_seconds
     out = np.array([o in cooling for o in table.offerings], np.uint8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bigfleet.decision.cycle import Cycle
-from bigfleet.decision.kernels.layout import Victims
+from bigfleet.decision.kernels.layout import I32, I64, Victims
 from bigfleet.decision.kernels.preempt import victim_lists
 from bigfleet.decision.policy import Policy
 from bigfleet.model import PenaltyBucket
@@ -19,16 +19,17 @@ def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
     mine = np.column_stack([c.ro.priority, c.ro.interruption, c.ro.reclamation])
     stamped = np.column_stack([c.ids.priority, c.ids.interruption, c.ids.reclamation])
     distinct, number = np.unique(np.concatenate([mine, stamped]), axis=0, return_inverse=True)
-    number = number.reshape(-1).astype(np.int32)
+    numbers: I32 = number.reshape(-1).astype(np.int32)
     worth = np.array(
         [0.0 if b.pinned else 1.0 / max(b.dollars, _LEAST_DOLLARS) for b in PenaltyBucket]
     )
     ma, cl, ids, ro, fa, _, wo, _ = c.refs
-    of_row, of_identity = number[: len(mine)], number[len(mine) :]
+    of_row, of_identity = numbers[: len(mine)], numbers[len(mine) :]
     excess_at, excess, victim_at, victim = victim_lists(
         ma, cl, ids, ro, fa, wo, of_row, of_identity, len(distinct)
     )
     weights = policy.weights
+    filled = np.flatnonzero(np.diff(victim_at) > 0)
     return Victims(
         excess_at=excess_at,
         excess=excess,
@@ -36,6 +37,8 @@ def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
         victim_at=victim_at,
         victim=victim,
         victim_next=victim_at[:-1].copy(),
+        bucket_at=np.searchsorted(filled // len(distinct), np.arange(len(c.cl.price) + 1)),
+        bucket=filled,
         priority=distinct[:, 0].copy(),
         worth=np.column_stack([worth[distinct[:, 1]], worth[distinct[:, 2]]]),
         weights=np.array(
@@ -48,10 +51,11 @@ def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
 def no_victims() -> Victims:
     """For the phases that take from nobody."""
     n32, n64 = np.zeros(1, np.int32), np.zeros(1, np.int64)
-    return Victims(n64, n32, n64, n64, n32, n64, n64, np.zeros((1, 2)), np.zeros(4), n64)
+    worth, weights = np.zeros((1, 2)), np.zeros(4)
+    return Victims(n64, n32, n64, n64, n32, n64, n64, n64, n64, worth, weights, n64)
 
 
-def _budget(fleet: MachineColumns, policy: Policy, clusters: int) -> np.ndarray:  # type: ignore[type-arg]
+def _budget(fleet: MachineColumns, policy: Policy, clusters: int) -> I64:
     budget = np.full(clusters, -1, np.int64)
     if policy.reclaim_budget is not None:
         for number, cluster in enumerate(fleet.symbols.clusters):

@@ -35,7 +35,9 @@ class Room:
         return view
 
 
-def make_work(room: Room, machines: int, rows: Rows, classes: Classes, facts: Facts, ids: int) -> Work:
+def make_work(
+    room: Room, machines: int, rows: Rows, classes: Classes, facts: Facts, ids: int
+) -> Work:
     """Everything the phases write, in its first state."""
     size, width = rows.aggregate.shape
     counts = facts.domain_count[rows.spread_key] if len(rows.spread_key) else np.zeros(0, np.int32)
@@ -83,7 +85,9 @@ def make_work(room: Room, machines: int, rows: Rows, classes: Classes, facts: Fa
     )
 
 
-def make_scratch(room: Room, machines: int, rows: Rows, classes: Classes, facts: Facts, name: str = "") -> Scratch:
+def make_scratch(
+    room: Room, machines: int, rows: Rows, classes: Classes, facts: Facts, name: str = ""
+) -> Scratch:
     """Room for one row's turn; ``name`` keeps the scratch of workers apart."""
     width = rows.aggregate.shape[1]
     size = machines + 2 * len(classes.price) + 8
@@ -100,8 +104,8 @@ def make_scratch(room: Room, machines: int, rows: Rows, classes: Classes, facts:
         give_flags=np.zeros(len(classes.price), np.uint8),
         give=np.zeros((len(classes.price), width), np.int64),
         cand=lists("cand", np.int32),
-        index=lists("index", np.int64),
-        index2=lists("index2", np.int64),
+        sorted=lists("sorted", np.int64),
+        spare=lists("spare", np.int64),
         k1=lists("k1", np.int64),
         k2=lists("k2", np.int64),
         k3=lists("k3", np.int64),

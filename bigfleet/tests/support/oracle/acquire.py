@@ -129,7 +129,8 @@ def next_machine(
         return min(reserved, key=idle_order)
     costs = [c for m in speculative if (c := world.cost(row, m)) is not None]
     cheapest = min(costs, default=None)
-    good, risky = [], []
+    good: list[Machine] = []
+    risky: list[Machine] = []
     for m in idle:
         loss = world.loss(row, m)
         assert loss is not None

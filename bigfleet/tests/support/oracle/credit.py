@@ -110,13 +110,9 @@ def hold_old_domains(world: World, row: Row) -> None:
 
 def claim_others(world: World, row: Row) -> None:
     pinned = row.need.profile.interruption.pinned
-    others = [
-        m for m in claimable(world, row) if not (pinned and m.interruption_probability > 0)
-    ]
+    others = [m for m in claimable(world, row) if not (pinned and m.interruption_probability > 0)]
     orphans = [m for m in others if world.owner(m.stamp) is None]
     left_over = [m for m in others if world.owner(m.stamp) not in (None, row)]
     for wants_unit in (True, False):
         for pool in (orphans, left_over):
-            claim_in_order(
-                world, row, [m for m in pool if world.covers_unit(row, m) is wants_unit]
-            )
+            claim_in_order(world, row, [m for m in pool if world.covers_unit(row, m) is wants_unit])

@@ -133,9 +133,7 @@ def _finish(
     )
 
 
-def _number(
-    world: World, base: int, last: int
-) -> tuple[dict[str, Stamp], dict[str, Stamp], int]:
+def _number(world: World, base: int, last: int) -> tuple[dict[str, Stamp], dict[str, Stamp], int]:
     """Stamps are numbered by (row, machine id); one that keeps its key keeps its number."""
     given: list[tuple[int, str, Stamp, bool]] = []
     stamps: dict[str, Stamp] = {}

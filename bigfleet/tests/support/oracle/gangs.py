@@ -142,7 +142,7 @@ def _by_domain(world: World, row: Row, machines: Iterable[Machine]) -> dict[Doma
 
 
 def _within_limits(world: World, speculative: list[Machine]) -> list[Machine]:
-    """In the order of ids, as far as quota and spend limit reach if only this domain drew on them."""
+    """In the order of ids, as far as the limits reach if only this domain drew on them."""
     used, spend, within = dict(world.used), world.spend, []
     for m in sorted(speculative, key=lambda m: m.id):
         if world.may_create(m, used, spend):

@@ -71,9 +71,7 @@ def _folds(need: Need, machines: list[Machine], facts: Mapping[str, ClusterFacts
 def _holds_whole(need: Need, m: Machine, facts: Mapping[str, ClusterFacts]) -> bool:
     overhead = facts.get(need.cluster, ClusterFacts()).overhead
     offer = m.effective_allocatable
-    return all(
-        max(0, offer.get(d, 0) - overhead.get(d, 0)) >= v for d, v in need.aggregate.items()
-    )
+    return all(max(0, offer.get(d, 0) - overhead.get(d, 0)) >= v for d, v in need.aggregate.items())
 
 
 def _serves_as_part(need: Need, m: Machine, facts: Mapping[str, ClusterFacts]) -> bool:
@@ -90,8 +88,14 @@ def _serves_as_part(need: Need, m: Machine, facts: Mapping[str, ClusterFacts]) -
     return not _holds_whole(need, m, facts)
 
 
+def _member_order(need: Need) -> tuple[int, str, str, str]:
+    return (need.arrival_ns, need.group, need.profile.fingerprint, need.size_class)
+
+
 def _folded_row(members: list[Need], shrunk_at: int) -> Row:
-    members = sorted(members, key=lambda n: (n.arrival_ns, n.group, n.profile.fingerprint, n.size_class))
+    members = sorted(
+        members, key=lambda n: (n.arrival_ns, n.group, n.profile.fingerprint, n.size_class)
+    )
     first = members[0]
     unit = {d: v for d, v in first.aggregate.items() if v}
     need = Need(

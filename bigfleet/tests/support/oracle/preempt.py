@@ -55,9 +55,7 @@ def _missing(world: World, row: Row) -> Vector:
     return left
 
 
-def _pick(
-    world: World, row: Row, left: Vector, budget: dict[str, int] | None
-) -> list[Machine]:
+def _pick(world: World, row: Row, left: Vector, budget: dict[str, int] | None) -> list[Machine]:
     picks: list[Machine] = []
     allowance = dict(budget) if budget is not None else None
     while not covered(left):
@@ -148,9 +146,7 @@ def _reciprocal(bucket: PenaltyBucket) -> float:
     return 0.0 if bucket.pinned else 1.0 / max(bucket.dollars, 0.01)
 
 
-def _without_redundant(
-    world: World, row: Row, left: Vector, picks: list[Machine]
-) -> list[Machine]:
+def _without_redundant(world: World, row: Row, left: Vector, picks: list[Machine]) -> list[Machine]:
     """Last picked is first given back, when the rest still covers."""
     kept = list(picks)
     if not covered(left):

@@ -115,9 +115,7 @@ def worst_share(give: I64, left: I64, width: int) -> tuple[int, int]:
 
 
 @jit
-def compare_cost(
-    cost_a: int, give_a: I64, cost_b: int, give_b: I64, left: I64, width: int
-) -> int:
+def compare_cost(cost_a: int, give_a: I64, cost_b: int, give_b: I64, left: I64, width: int) -> int:
     """Sign of the difference in effective cost per useful unit."""
     top_a, bottom_a = worst_share(give_a, left, width)
     top_b, bottom_b = worst_share(give_b, left, width)

@@ -18,10 +18,10 @@ from bigfleet.decision.kernels.gangs import choose_in_credit, serve_gang
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     DRAINING,
+    I64,
     Classes,
     Facts,
     Holdings,
-    I64,
     Identities,
     Machines,
     Rows,

@@ -136,9 +136,7 @@ def gather(
 
 
 @jit
-def fill_loose(
-    ma: Machines, ids: Identities, claim: I32, wanted: I64, at: I64, found: I32
-) -> None:
+def fill_loose(ma: Machines, ids: Identities, claim: I32, wanted: I64, at: I64, found: I32) -> None:
     """Counting machines nobody has claimed yet, by cluster, for clusters that want any."""
     for i in range(len(at)):
         at[i] = 0
@@ -180,9 +178,9 @@ def order_idle_buckets(
             sc.k1[i - lo] = penalty_rank(ma, ids, bucket[i])
             sc.k2[i - lo] = ma.rank[bucket[i]]
             sc.k3[i - lo] = bucket[i]
-        sort_index(sc.k1, sc.k2, sc.k3, sc.index, sc.index2, hi - lo)
+        sort_index(sc.k1, sc.k2, sc.k3, sc.sorted, sc.spare, hi - lo)
         for i in range(lo, hi):
-            bucket[i] = sc.k3[sc.index[i - lo]]
+            bucket[i] = sc.k3[sc.sorted[i - lo]]
 
 
 @jit

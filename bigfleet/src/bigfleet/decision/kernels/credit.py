@@ -230,9 +230,9 @@ def _put_in_order(
             sc.k1[i] = 2 * rank + 1
             sc.k2[i] = sequence
             sc.k3[i] = ma.rank[m]
-    sort_index(sc.k1, sc.k2, sc.k3, sc.index, sc.index2, size)
+    sort_index(sc.k1, sc.k2, sc.k3, sc.sorted, sc.spare, size)
     for i in range(size):
-        sc.head[i] = sc.cand[sc.index[i]]
+        sc.head[i] = sc.cand[sc.sorted[i]]
     for i in range(size):
         sc.cand[i] = sc.head[i]
 

@@ -6,7 +6,6 @@ requirements and unit), brought up to date from the log of takes when a gang of 
 
 from __future__ import annotations
 
-from bigfleet.decision.kernels.acquire import available, may_create, suits
 from bigfleet.decision.kernels.amounts import domain_of, fits
 from bigfleet.decision.kernels.classify import owner_of
 from bigfleet.decision.kernels.layout import (
@@ -25,6 +24,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.supply import available, may_create, suits
 from bigfleet.model.columns.jit import jit
 
 
@@ -170,7 +170,7 @@ def might_yield(
 def yield_sums(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int
 ) -> None:
-    """What might yield per domain for this type of gang at this priority; kept until another asks."""
+    """What might yield per domain for this type of gang and priority; kept until another asks."""
     if sc.yield_type[0] == ro.gang_type[r] and sc.yield_type[1] == ro.priority[r]:
         return
     for d in range(len(sc.yield_count)):

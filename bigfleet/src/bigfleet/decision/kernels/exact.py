@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigfleet.decision.kernels.layout import I64
 from bigfleet.model.columns.jit import jit
 
 _BITS = 30
@@ -19,7 +20,7 @@ _SURE = 1e-12
 
 
 @jit
-def _limbs(a: int, b: int, c: int) -> np.ndarray:  # type: ignore[type-arg]
+def _limbs(a: int, b: int, c: int) -> I64:
     """a*b*c in nine limbs, least significant first."""
     out = np.zeros(9, np.int64)
     out[0], out[1], out[2] = a & _MASK, (a >> _BITS) & _MASK, a >> (2 * _BITS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigfleet.decision.kernels.acquire import suits, within_quota, within_spend
 from bigfleet.decision.kernels.amounts import fits, look_at, subtract
 from bigfleet.decision.kernels.layout import (
     COVERS_UNIT,
@@ -20,6 +19,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.supply import suits, within_quota, within_spend
 from bigfleet.model.columns.jit import jit
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bigfleet.decision.kernels.acquire import acquire, available, commit, give_back, note, suits, take
+from bigfleet.decision.kernels.acquire import acquire, commit, give_back, note, take
 from bigfleet.decision.kernels.amounts import covered, domain_of, fits, look_at, subtract
 from bigfleet.decision.kernels.classify import owner_of
 from bigfleet.decision.kernels.domains import (
@@ -25,6 +25,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.supply import available, suits
 from bigfleet.model.columns.jit import jit
 
 STAMPED, OTHER, OWNED = 0, 1, 2
@@ -326,9 +327,7 @@ def _insert(
     """Keep the five best domains in order."""
     size = min(found, 5)
     place = size
-    while place > 0 and _precedes(
-        ro, fa, sc, r, slot, domain, wo.best[r, place - 1], with_yields
-    ):
+    while place > 0 and _precedes(ro, fa, sc, r, slot, domain, wo.best[r, place - 1], with_yields):
         place -= 1
     if place < 5:
         for i in range(min(size, 4), place, -1):

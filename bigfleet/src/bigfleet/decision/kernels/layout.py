@@ -253,6 +253,9 @@ class Victims(NamedTuple):
     victim_at: I64
     victim: I32
     victim_next: I64
+    bucket_at: I64
+    """start of a class's non-empty victim buckets in ``bucket``"""
+    bucket: I64
     priority: I64
     """per holder profile"""
     worth: F64
@@ -270,8 +273,8 @@ class Scratch(NamedTuple):
     give: I64
     """[class, own dimension]: what a machine of the class gives to the row at hand"""
     cand: I32
-    index: I64
-    index2: I64
+    sorted: I64
+    spare: I64
     k1: I64
     k2: I64
     k3: I64

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigfleet.decision.kernels.acquire import acquire, commit, satisfied, suits, take
+from bigfleet.decision.kernels.acquire import acquire, commit, take
 from bigfleet.decision.kernels.amounts import (
     compare_cost,
     covered,
@@ -36,6 +36,7 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.stamps import stamp_new, unname
+from bigfleet.decision.kernels.supply import satisfied, suits
 from bigfleet.model.columns.jit import jit
 
 _VOLUNTARY = 600
@@ -233,13 +234,12 @@ def _pick_victims(
     heads = 0
     for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
         c = fa.match_class[i]
-        if vi.victim_at[c * profiles] == vi.victim_at[(c + 1) * profiles]:
+        if vi.bucket_at[c] == vi.bucket_at[c + 1] or not suits(cl, ro, fa, sc, r, c):
             continue
-        if not suits(cl, ro, fa, sc, r, c):
-            continue
-        for b in range(c * profiles, (c + 1) * profiles):
+        for k in range(vi.bucket_at[c], vi.bucket_at[c + 1]):
+            b = vi.bucket[k]
             gap = ro.priority[r] - vi.priority[b - c * profiles]
-            if gap <= 0 or vi.victim_at[b] == vi.victim_at[b + 1]:
+            if gap <= 0:
                 continue
             drain = cl.drain[c] if cl.drain[c] > 0 else float(grace_of(gap))
             score[heads] = (
@@ -379,9 +379,7 @@ def _lose(ma: Machines, ro: Rows, wo: Work, holder: int, m: int) -> None:
 
 
 @jit
-def settle(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch
-) -> None:
+def settle(ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch) -> None:
     """After the phase: rows are charged with what they lost."""
     for m in ma.order:
         r = wo.lost[m]

@@ -12,11 +12,11 @@ from bigfleet.decision.kernels.acquire import commit, take
 from bigfleet.decision.kernels.amounts import covered, look_at
 from bigfleet.decision.kernels.assign import expect, serve_plain, serve_row
 from bigfleet.decision.kernels.layout import (
+    I32,
+    I64,
     Classes,
     Facts,
     Holdings,
-    I32,
-    I64,
     Identities,
     Machines,
     Rows,
@@ -105,5 +105,3 @@ def broker(
         commit(ma, ro, wo, sc, r, count[r])
         expect(ma, cl, ids, ro, fa, ho, wo, sc, r)
         wo.done[r] = 1
-
-

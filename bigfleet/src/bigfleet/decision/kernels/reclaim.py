@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigfleet.decision.kernels.acquire import satisfied
 from bigfleet.decision.kernels.classify import owner_of
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
@@ -24,6 +23,7 @@ from bigfleet.decision.kernels.layout import (
     Rows,
     Work,
 )
+from bigfleet.decision.kernels.supply import satisfied
 from bigfleet.model.columns.jit import jit
 
 

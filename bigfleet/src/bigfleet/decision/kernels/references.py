@@ -20,8 +20,7 @@ from bigfleet.decision.kernels import layout as la
 from bigfleet.model.columns.jit import jit
 
 
-@intrinsic  # type: ignore[misc]
-def _borrow(typing_context: Any, array: Any) -> Any:
+def _borrow_code(typing_context: Any, array: Any) -> Any:
     """The same array without an owner."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -40,7 +39,10 @@ def _borrow(typing_context: Any, array: Any) -> Any:
     return array(array), generate
 
 
-class _Ref(types.StructRef):  # type: ignore[misc]
+_borrow: Any = intrinsic(_borrow_code)
+
+
+class _Ref(types.StructRef):
     """A heap-allocated struct whose fields are arrays."""
 
     def preprocess_fields(self, fields: Any) -> Any:
@@ -52,7 +54,7 @@ class MachinesRef(_Ref):
     """Refers to ``layout.Machines``."""
 
 
-class _Machines(structref.StructRefProxy):  # type: ignore[misc]
+class _Machines(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -61,7 +63,7 @@ class ClassesRef(_Ref):
     """Refers to ``layout.Classes``."""
 
 
-class _Classes(structref.StructRefProxy):  # type: ignore[misc]
+class _Classes(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -70,7 +72,7 @@ class IdentitiesRef(_Ref):
     """Refers to ``layout.Identities``."""
 
 
-class _Identities(structref.StructRefProxy):  # type: ignore[misc]
+class _Identities(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -79,7 +81,7 @@ class RowsRef(_Ref):
     """Refers to ``layout.Rows``."""
 
 
-class _Rows(structref.StructRefProxy):  # type: ignore[misc]
+class _Rows(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -88,7 +90,7 @@ class FactsRef(_Ref):
     """Refers to ``layout.Facts``."""
 
 
-class _Facts(structref.StructRefProxy):  # type: ignore[misc]
+class _Facts(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -97,7 +99,7 @@ class HoldingsRef(_Ref):
     """Refers to ``layout.Holdings``."""
 
 
-class _Holdings(structref.StructRefProxy):  # type: ignore[misc]
+class _Holdings(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -106,7 +108,7 @@ class WorkRef(_Ref):
     """Refers to ``layout.Work``."""
 
 
-class _Work(structref.StructRefProxy):  # type: ignore[misc]
+class _Work(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -115,7 +117,7 @@ class VictimsRef(_Ref):
     """Refers to ``layout.Victims``."""
 
 
-class _Victims(structref.StructRefProxy):  # type: ignore[misc]
+class _Victims(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -124,7 +126,7 @@ class ScratchRef(_Ref):
     """Refers to ``layout.Scratch``."""
 
 
-class _Scratch(structref.StructRefProxy):  # type: ignore[misc]
+class _Scratch(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
@@ -312,6 +314,8 @@ def _pack_victims(t: Any) -> Any:
         _borrow(t.victim_at),
         _borrow(t.victim),
         _borrow(t.victim_next),
+        _borrow(t.bucket_at),
+        _borrow(t.bucket),
         _borrow(t.priority),
         _borrow(t.worth),
         _borrow(t.weights),
@@ -326,8 +330,8 @@ def _pack_scratch(t: Any) -> Any:
         _borrow(t.give_flags),
         _borrow(t.give),
         _borrow(t.cand),
-        _borrow(t.index),
-        _borrow(t.index2),
+        _borrow(t.sorted),
+        _borrow(t.spare),
         _borrow(t.k1),
         _borrow(t.k2),
         _borrow(t.k3),
@@ -376,7 +380,7 @@ _PACKERS = {
 
 def refer(arrays: Any) -> Any:
     """A reference to a named tuple of arrays, as kernels take it."""
-    if config.DISABLE_JIT:
+    if getattr(config, "DISABLE_JIT", False):
         return arrays
     if isinstance(arrays, la.Machines | la.Classes):
         arrays = type(arrays)(*map(_frozen, arrays))

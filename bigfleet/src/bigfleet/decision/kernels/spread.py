@@ -8,9 +8,7 @@ from bigfleet.model.columns.jit import jit
 
 
 @jit
-def count_claim(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int, change: int
-) -> None:
+def count_claim(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int, change: int) -> None:
     """Keep the counts per domain of a row with spread constraints."""
     for i in range(ro.spread[r], ro.spread[r + 1]):
         domain = domain_of(ma, fa, ro.spread_key[i], m)

@@ -17,17 +17,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import config, njit, types
+import numba
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def jit(function: F) -> F:
     """Compile on first call, cache on disk, release the interpreter lock while running."""
+    config: Any = numba.config
     before = config.CACHE_DIR
     config.CACHE_DIR = _cache_of(Path(cast("Any", function).__code__.co_filename).parent)
     try:
-        compiled = njit(cache=True, nogil=True)(function)
+        compiled = numba.njit(cache=True, nogil=True)(function)
     finally:
         config.CACHE_DIR = before
     if hasattr(compiled, "get_call_template"):
@@ -63,5 +64,6 @@ def _compile_once(dispatcher: Any) -> None:
 
 
 def _plain(kind: Any) -> Any:
+    types: Any = numba.types
     kind = types.unliteral(kind)
     return types.int64 if isinstance(kind, types.Integer) else kind

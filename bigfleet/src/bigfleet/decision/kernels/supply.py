@@ -1,0 +1,89 @@
+"""Supply: which free machines a row may take, and what limits allow."""
+
+from __future__ import annotations
+
+from bigfleet.decision.kernels.amounts import covered, fits, look_at
+from bigfleet.decision.kernels.classify import owner_of
+from bigfleet.decision.kernels.layout import (
+    COVERS_UNIT,
+    IDLE,
+    OFFERS_ALL,
+    Classes,
+    Facts,
+    Identities,
+    Machines,
+    Rows,
+    Scratch,
+    Work,
+)
+from bigfleet.model.columns.jit import jit
+
+
+@jit
+def satisfied(ro: Rows, wo: Work, r: int) -> bool:
+    """Nothing is missing, members of a folded row that are served as gangs counted."""
+    if covered(wo.left[r], ro.width[r]):
+        return True
+    return bool(wo.served[r] > 0 and wo.left[r, 0] <= wo.served[r])
+
+
+@jit
+def reserved_for(ids: Identities, ro: Rows, r: int, stamp: int) -> bool:
+    """An Idle machine with this stamp was made or freed for the row."""
+    owner = owner_of(ids, stamp)
+    if owner < 0:
+        return False
+    if owner == r:
+        return True
+    return bool(owner == ro.parent[r] and ids.key[stamp] == ids.key[ro.member[ro.members[r]]])
+
+
+@jit
+def _reserved_against(ids: Identities, ro: Rows, wo: Work, r: int, stamp: int) -> bool:
+    """Kept for a live, unmet row that had its turn before this one."""
+    owner = owner_of(ids, stamp)
+    if owner < 0 or owner == r or owner == ro.parent[r]:
+        return False
+    return bool(ro.position[owner] < ro.position[r] and not satisfied(ro, wo, owner))
+
+
+@jit
+def available(
+    ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int, planned: bool
+) -> bool:
+    """A free machine of a class that suits the row is not spoken for."""
+    if wo.taken[m] >= 0 or (planned and wo.aside[m]):
+        return False
+    if ro.masks[r] < ro.masks[r + 1] and not fits(ma, ro, fa, r, m):
+        return False
+    return not (
+        ma.state[m] == IDLE and ma.stamp[m] >= 0 and _reserved_against(ids, ro, wo, r, ma.stamp[m])
+    )
+
+
+@jit
+def suits(cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> bool:
+    """Machines of the class may be newly placed for the row."""
+    if not fa.matches[ro.match[r], c] or cl.loss[c, ro.interruption[r]] < 0:
+        return False
+    return look_at(cl, ro, fa, sc, r, c) == COVERS_UNIT | OFFERS_ALL
+
+
+@jit
+def may_create(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
+    """Stock, quota and spend limit allow one more machine of the class."""
+    return not cl.cooling[c] and within_quota(cl, fa, wo, c) and within_spend(cl, fa, wo, c)
+
+
+@jit
+def within_quota(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
+    quota = fa.quota[cl.pool[c]]
+    return bool(quota < 0 or wo.used[cl.pool[c]] < quota)
+
+
+@jit
+def within_spend(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
+    limit = fa.limits[0]
+    if limit < 0 or not cl.elastic[c] or cl.price[c] == 0:
+        return True
+    return bool(wo.spend[0] + cl.price[c] <= limit)

@@ -1,0 +1,24 @@
+"""How many generated cases a test looks at: few per mutant, enough for a change, many at night."""
+
+import os
+
+MODE = os.environ.get("MODE", "change")
+NIGHTLY = MODE == "nightly"
+MUTANT = MODE == "mutant"
+
+
+def many(change: int, nightly: int, mutant: int) -> int:
+    """The number of cases for this run."""
+    return nightly if NIGHTLY else mutant if MUTANT else change
+
+
+def chunks(change: int, nightly: int, mutant: int, first: int = 0) -> list[range]:
+    """Seeds from `first` on, in pieces that workers can share: for `parametrize`."""
+    total = many(change, nightly, mutant)
+    size = max(10, min(250, total // 8))
+    return [range(at, min(at + size, first + total)) for at in range(first, first + total, size)]
+
+
+def label(seeds: range) -> str:
+    """The name of a piece in the list of tests."""
+    return f"seeds-{seeds.start}-to-{seeds.stop - 1}"
