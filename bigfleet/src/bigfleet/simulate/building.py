@@ -8,7 +8,8 @@ benchmark can assert it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import IntEnum
 from random import Random
 from typing import Final
 
@@ -23,7 +24,7 @@ from bigfleet.model import (
     Requirement,
     Resources,
 )
-from bigfleet.simulate.catalogue import RACK_SIZE, ZONES, Rack, racks
+from bigfleet.simulate.catalogue import RACK_SIZE, TYPES, ZONES, Rack, racks
 from bigfleet.simulate.scenario import RACK_LABEL, SHRUNK_AT, MachineRecord, Scenario
 
 CLUSTERS: Final = 200
@@ -47,24 +48,38 @@ class Segment:
     count: int
 
 
-@dataclass
+class Scope(IntEnum):
+    """What a need says about where it wants to be, besides its type."""
+
+    ZONE = 0
+    POOL = 1
+    ANYWHERE = 2
+
+
 class Group:
-    """The racks of one type and pool, and how many machines of each are handed out."""
+    """Racks of one type that serve the same needs, and how much of them is handed out.
 
-    racks: list[Rack]
-    used: list[int] = field(default_factory=list)
+    A group with a scope is all that its needs can use, and they all say the same about where.
+    """
 
-    def __post_init__(self) -> None:
-        self.used = [0] * len(self.racks)
+    def __init__(self, racks: list[Rack], scope: Scope | None = None) -> None:
+        self.racks = racks
+        self.scope = scope
+        self._used = [0] * len(racks)
+        self._room = [rack.count for rack in racks]
 
     def __len__(self) -> int:
         return sum(rack.count for rack in self.racks)
 
+    def spare(self, share: float) -> None:
+        """Keep so much of every rack back, so that there is some in every zone."""
+        self._room = [int(rack.count * (1 - share)) for rack in self.racks]
+
     def left(self, zone: str | None = None) -> int:
-        """How many machines are not handed out."""
+        """How many machines can be handed out."""
         return sum(
-            rack.count - used
-            for rack, used in zip(self.racks, self.used, strict=True)
+            max(0, room - used)
+            for rack, room, used in zip(self.racks, self._room, self._used, strict=True)
             if zone in (None, rack.zone)
         )
 
@@ -74,7 +89,7 @@ class Group:
         for i, rack in enumerate(self.racks):
             if zone not in (None, rack.zone):
                 continue
-            size = min(count, rack.count - self.used[i])
+            size = min(count, self._room[i] - self._used[i])
             if size > 0:
                 taken.append(self._cut(i, size))
                 count -= size
@@ -82,28 +97,32 @@ class Group:
 
     def take_together(self, count: int) -> Segment | None:
         """Hand out so many machines of one rack; None when no rack has them."""
-        for i, rack in enumerate(self.racks):
-            if rack.count - self.used[i] >= count:
+        for i in range(len(self.racks)):
+            if self._room[i] - self._used[i] >= count:
                 return self._cut(i, count)
         return None
 
     def _cut(self, i: int, size: int) -> Segment:
-        segment = Segment(self.racks[i], self.racks[i].start + self.used[i], size)
-        self.used[i] += size
+        segment = Segment(self.racks[i], self.racks[i].start + self._used[i], size)
+        self._used[i] += size
         return segment
 
 
 class Builder:
-    """A scenario in the making."""
+    """A scenario in the making. Groups are types in pools, or, separate, of different scopes."""
 
-    def __init__(self, machines: int, seed: int) -> None:
+    def __init__(self, machines: int, seed: int, *, separate: bool = False) -> None:
         self.rng = Random(seed)
         self.needs: list[Need] = []
         self.records: list[MachineRecord] = []
-        by_kind: dict[tuple[str, str], list[Rack]] = {}
+        by_kind: dict[tuple[str, ...], list[Rack]] = {}
+        scopes: dict[tuple[str, ...], Scope | None] = {}
         for rack in racks(machines, self.rng):
-            by_kind.setdefault((rack.type.name, rack.pool), []).append(rack)
-        self.groups = [Group(by_kind[key]) for key in sorted(by_kind)]
+            scope = Scope(TYPES.index(rack.type) % len(Scope)) if separate else None
+            key = _group_key(rack, scope)
+            by_kind.setdefault(key, []).append(rack)
+            scopes[key] = scope
+        self.groups = [Group(by_kind[key], scopes[key]) for key in sorted(by_kind)]
         self._profiles: dict[Profile, Profile] = {}
 
     def cluster(self, first: int = 0, last: int = CLUSTERS - 1) -> str:
@@ -113,7 +132,8 @@ class Builder:
     def shares(self, needs: int, spare: float) -> Iterator[tuple[Group, int]]:
         """Split a number of needs over the groups by their size: a group and machines for each."""
         for group, count in self.split(needs):
-            for size in parts(int(group.left() * (1 - spare)), count):
+            group.spare(spare)
+            for size in parts(group.left(), count):
                 yield group, size
 
     def split(self, needs: int) -> Iterator[tuple[Group, int]]:
@@ -181,6 +201,7 @@ class Builder:
     def scenario(self, name: str) -> Scenario:
         """What was built; machines nobody was given are left."""
         for group in self.groups:
+            group.spare(0.0)
             self.leave(group.take(group.left()))
         records = sorted(self.records, key=lambda record: record.start)
         return Scenario(name, tuple(records), tuple(self.needs))
@@ -206,6 +227,16 @@ class Builder:
                 assigned_need=need,
             )
         )
+
+
+def _group_key(rack: Rack, scope: Scope | None) -> tuple[str, ...]:
+    match scope:
+        case Scope.ZONE:
+            return (rack.type.name, rack.pool, rack.zone)
+        case Scope.ANYWHERE:
+            return (rack.type.name,)
+        case _:
+            return (rack.type.name, rack.pool)
 
 
 def parts(total: int, count: int) -> Iterator[int]:

@@ -17,7 +17,16 @@ from types import MappingProxyType
 from typing import Final
 
 from bigfleet.decision import ActionKind
-from bigfleet.simulate.building import CLUSTERS, Builder, Group, Segment, parts, share_of, times
+from bigfleet.simulate.building import (
+    CLUSTERS,
+    Builder,
+    Group,
+    Scope,
+    Segment,
+    parts,
+    share_of,
+    times,
+)
 from bigfleet.simulate.errors import WorkloadError
 from bigfleet.simulate.scenario import Scenario
 
@@ -66,7 +75,9 @@ def make_workload(name: str, machines: int, seed: int = 1) -> Workload:
     maker = WORKLOADS.get(name)
     if maker is None:
         raise WorkloadError(f"workload {name!r} is unknown: use one of {', '.join(WORKLOADS)}")
-    builder = Builder(machines, seed)
+    # Rows that change for hundreds of cycles drift to the cheapest machines they may use: only
+    # where all that share machines may use the same ones is nobody left without.
+    builder = Builder(machines, seed, separate=name == "steady")
     expected = maker(builder, machines)
     return Workload(builder.scenario(f"{name}-{machines}"), expected, steady=name == "steady")
 
@@ -81,7 +92,7 @@ def need_count(name: str, machines: int) -> int:
 
 
 def _steady(builder: Builder, machines: int) -> Expected:
-    for group, count in builder.shares(need_count("steady", machines), spare=0.12):
+    for group, count in builder.shares(need_count("steady", machines), spare=0.2):
         need, segments = _plain(builder, group, count)
         builder.bind(segments, need)
     # Rows grow and shrink, so machines come and go; but no need may ever go without.
@@ -222,11 +233,10 @@ def _plain(
     can be served in fewer ways, so that nobody takes what another alone can use.
     """
     rng, rack = builder.rng, group.racks[0]
-    flavour = rng.randrange(3)
-    zone = rng.choice(group.racks).zone if flavour == 0 else None
-    # Room in the zone is left for rows that grow.
-    if zone is not None and (group.left(zone) <= count or asking is not None):
-        zone, flavour = None, 1
+    scope = Scope(rng.randrange(len(Scope))) if group.scope is None else group.scope
+    zone = rng.choice(group.racks).zone if scope is Scope.ZONE else None
+    if group.scope is None and zone is not None and (group.left(zone) < count or not count):
+        scope, zone = Scope.POOL, None
     segments = group.take(count, zone)
     per_machine = rng.choice((1, 2, 4, 8) if asking is None else (1, 2))
     unit = share_of(rack.type.allocatable, per_machine)
@@ -234,14 +244,14 @@ def _plain(
     if asking is None:
         units -= rng.randrange(per_machine)
     if priority is None:
-        priority = (100_000, 1_000, 0)[flavour] if ordered else rng.choice(_PRIORITIES)
+        priority = (100_000, 1_000, 0)[scope] if ordered else rng.choice(_PRIORITIES)
     need = builder.need(
         rack,
         times(unit, units),
         unit,
         priority=priority,
         cluster=cluster or builder.cluster(),
-        pool=flavour < 2,
+        pool=scope is not Scope.ANYWHERE,
         zone=zone,
     )
     return need, segments

@@ -15,7 +15,7 @@ def scenario(machines: list[dict[str, object]], needs: list[dict[str, object]]) 
 
 
 def test_rows_of_equal_identity_are_one_row_of_demand() -> None:
-    asks = {"cluster": "c", "aggregate": {"cpu": "4"}}
+    asks: dict[str, object] = {"cluster": "c", "aggregate": {"cpu": "4"}}
     world = World.of(scenario([], [asks, {**asks, "group": "g"}, asks]))
     assert len(world.demand) == 2
     assert world.row_of.tolist() == [0, 1, 0]

@@ -1,0 +1,140 @@
+"""`bigfleet bench`: what a cycle costs, with every result checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.output import err, out, plain, stage, steps, table, write_document
+
+if TYPE_CHECKING:
+    from bigfleet.simulate.benchmark import Measurement
+
+app = typer.Typer(no_args_is_help=True, help="Measure the engine; every result is checked.")
+
+ENGINE_EXAMPLES = (
+    "Examples: bigfleet bench engine --scenario examples/first-fleet.json --cycles 200  |  "
+    "bigfleet bench engine --workload cold --machines 50000  |  bigfleet bench engine --suite"
+)
+Quiet = Annotated[bool, typer.Option("--quiet", help="No signs of progress.")]
+Cycles = Annotated[int, typer.Option(help="Timed cycles.", min=1, max=1_000_000)]
+JsonOut = Annotated[
+    Path | None,
+    typer.Option("--json", help="Write the result as JSON; - is stdout.", metavar="OUT"),
+]
+
+
+@app.command(epilog=ENGINE_EXAMPLES)
+def engine(
+    scenario: Annotated[Path | None, typer.Option(help="A scenario file.", metavar="FILE")] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="A made scenario: steady, gangs, gangs-whole, cold, ...")
+    ] = None,
+    machines: Annotated[int, typer.Option(help="Machines of a workload.")] = 5_000,
+    suite: Annotated[bool, typer.Option("--suite", help="Run the whole table.")] = False,
+    cycles: Cycles = 50,
+    workers: Annotated[int, typer.Option(help="Workers of phase 1.", min=1, max=64)] = 1,
+    steady: Annotated[
+        bool | None,
+        typer.Option(
+            "--steady/--repeat",
+            help="Change 3 % of the rows each cycle, or repeat the same cycle. Files whose name "
+            "begins with steady change, others repeat.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all random choices.", min=0)] = 1,
+    json_out: JsonOut = None,
+    quiet: Quiet = False,
+) -> None:
+    """Time normalise and the three phases, and what they change in the columns."""
+    if sum((scenario is not None, workload is not None, suite)) != 1:
+        raise InputError("give one of --scenario FILE, --workload NAME and --suite")
+    if suite:
+        _run_suite(json_out, "engine", (), quiet=quiet)
+        return
+    from bigfleet.cli.measuring import measure_file, measure_workload
+
+    if scenario is not None:
+        with stage(f"Reading {scenario}", quiet=quiet):
+            prepared = measure_file(scenario, workers, steady)
+    else:
+        with stage(f"Making {workload} with {machines} machines", quiet=quiet):
+            prepared = measure_workload(workload or "", machines, workers, steady, seed)
+    with steps("cycles", cycles, quiet=quiet) as progress:
+        found = prepared(cycles, seed, progress.advance)
+    if found.complaints:
+        raise FailureError(f"the result is wrong, so there is no time: {found.complaints[0]}")
+    if json_out is not None:
+        write_document(found.to_json(), json_out)
+    if str(json_out) != "-":
+        _print_measurement(found, cycles)
+
+
+@app.command("suite", epilog="Example: bigfleet bench suite --output bench/results.json")
+def suite_command(
+    output: Annotated[Path, typer.Option(help="The results file.", metavar="FILE")],
+    only: Annotated[str, typer.Option(help="A part: engine.")] = "",
+    sizes: Annotated[
+        str, typer.Option(help="Numbers of machines, as in 5000,50000; all by default.")
+    ] = "",
+    quiet: Quiet = False,
+) -> None:
+    """Run the benchmarks of the specification and write the results with the machine's facts."""
+    _run_suite(output, only, _sizes(sizes), quiet=quiet)
+
+
+@app.command("first-cycle", epilog="Example: bigfleet bench first-cycle --machines 50000")
+def first_cycle(
+    machines: Annotated[int, typer.Option(help="Machines of the fleet.")] = 50_000,
+) -> None:
+    """Time the first cycle of this process, the engine's import included, in seconds."""
+    from bigfleet.cli.measuring import first_cycle_seconds
+
+    print(f"{first_cycle_seconds(machines):.3f}")
+
+
+def _run_suite(output: Path | None, only: str, sizes: tuple[int, ...], *, quiet: bool) -> None:
+    from bigfleet.cli.results import print_results, results_document
+    from bigfleet.cli.suite import PARTS, benchmarks
+
+    if only and only not in PARTS:
+        raise InputError(f"--only {only}: there is no such part: use one of {', '.join(PARTS)}")
+    chosen = [bench for bench in benchmarks() if not sizes or bench.size in sizes]
+    rows = []
+    for number, bench in enumerate(chosen, start=1):
+        if not quiet:
+            err.print(plain(f"[{number}/{len(chosen)}] {bench.name}"))
+        with stage(bench.name, quiet=quiet):
+            rows.append(bench.row())
+    document = results_document(rows)
+    if output is not None:
+        if str(output) != "-":
+            output.parent.mkdir(parents=True, exist_ok=True)
+        write_document(document, output)
+    if str(output) != "-":
+        print_results(rows)
+    failed = [str(row["name"]) for row in rows if not row["ok"]]
+    if failed:
+        raise FailureError(f"{len(failed)} of {len(rows)} not ok: {', '.join(failed)}")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.replace(",", " ").split())
+    except ValueError:
+        raise InputError(f"--sizes {text!r}: write numbers, as in 5000,50000") from None
+
+
+def _print_measurement(found: Measurement, cycles: int) -> None:
+    made = table("", "p50>", "p95>", "p99>", "max>", title=f"{cycles} cycles, ms")
+    for name, times in (("whole", found.whole), *found.phases.items()):
+        made.add_row(name, *(f"{value:,.3f}" for value in times.summary().values()))
+    out.print(made)
+    counts = ", ".join(f"{n:,} {kind}" for kind, n in found.actions.items()) or "no actions"
+    out.print(f"last cycle: {counts}; {found.unmet:,} needs unmet")
+    out.print(f"digest {found.digest}")
+    peak = found.peak_memory_bytes / 2**20
+    out.print(f"peak memory {peak:,.0f} MiB; {found.bytes_per_machine:.1f} bytes a machine")

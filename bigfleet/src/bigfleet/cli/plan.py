@@ -1,0 +1,70 @@
+"""`bigfleet plan`: one cycle on a scenario file, printed so that a person understands it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bigfleet.cli.output import Output, print_document, stage
+
+EXAMPLES = (
+    "Examples: bigfleet plan --scenario examples/first-fleet.json  |  "
+    "bigfleet plan --scenario examples/short-of-gpus.json --explain 2  |  "
+    "bigfleet plan --scenario fleet.json --output json"
+)
+
+
+def plan(
+    scenario: Annotated[Path, typer.Option(help="The scenario file.", metavar="FILE")],
+    explain: Annotated[
+        int | None,
+        typer.Option(help="Explain one need, by its place in the file from 0.", metavar="NEED"),
+    ] = None,
+    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
+    workers: Annotated[int, typer.Option(help="Workers of phase 1.", min=1, max=64)] = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No signs of progress.")] = False,
+) -> None:
+    """Decide once for a fleet and its demand, and say what and why."""
+    with stage(f"Reading {scenario}", quiet=quiet):
+        from bigfleet.simulate.scenario import read_scenario
+        from bigfleet.simulate.world import World, scenario_policy
+
+        read = read_scenario(scenario)
+        if explain is not None:
+            _check_need(explain, len(read.needs), str(scenario))
+        world = World.of(read, scenario_policy(workers))
+    with stage("Deciding (the first time after an install the engine is compiled)", quiet=quiet):
+        import time
+
+        from bigfleet.decision import Engine
+        from bigfleet.simulate.outcome import Outcome
+
+        begin = time.perf_counter()
+        made = Engine(clock=time.perf_counter).decide(
+            world.inventory.snapshot(), world.demand, world.policy, world.carry, world.now
+        )
+        seconds = time.perf_counter() - begin
+        outcome = Outcome(world, made)
+    if explain is not None:
+        from bigfleet.cli.drawer import drawer, drawer_document
+
+        if output is Output.TABLE:
+            drawer(outcome, explain)
+        else:
+            print_document(drawer_document(outcome, explain), output)
+    elif output is Output.TABLE:
+        from bigfleet.cli.plan_table import print_plan
+
+        print_plan(outcome, seconds)
+    else:
+        print_document(outcome.to_json(), output)
+
+
+def _check_need(need: int, count: int, file: str) -> None:
+    if not 0 <= need < count:
+        from bigfleet.cli.errors import InputError
+
+        has = f"its needs are 0 to {count - 1}" if count else "it has no needs"
+        raise InputError(f"--explain {need}: {file} has no such need: {has}")

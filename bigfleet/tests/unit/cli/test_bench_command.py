@@ -1,0 +1,110 @@
+"""`bigfleet bench`: figures with the shape of the specification; a wrong result is no figure."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bigfleet.cli import suite
+from bigfleet.cli.main import app
+from bigfleet.cli.suite import Bench, Figures, benchmarks
+from bigfleet.simulate.scenario import read_scenario
+
+
+def run(*words: str) -> Result:
+    return CliRunner(env={"COLUMNS": "120"}).invoke(app, list(words))
+
+
+def bench(**found: object) -> Bench:
+    return Bench("engine.x.5000", 5_000, "ms", 3.0, "do", lambda: Figures(**found))  # type: ignore[arg-type]
+
+
+TIMES = {"p50": 1.0, "p95": 1.5, "p99": 2.0, "max": 2.5}
+
+
+def test_a_workload_can_be_written_and_its_file_measured(tmp_path: Path) -> None:
+    path, found = tmp_path / "cold.json", tmp_path / "found.json"
+    made = run(
+        "simulate", "scenario", "--workload", "cold", "--machines", "300", "--out", str(path)
+    )
+    assert made.exit_code == 0
+    assert read_scenario(path).machine_count == 300
+    result = run("bench", "engine", "--scenario", str(path), "--cycles", "2", "--json", str(found))
+    assert result.exit_code == 0
+    assert "whole" in result.stdout
+    document = json.loads(found.read_text())
+    assert list(document["whole"]) == ["p50", "p95", "p99", "max"]
+    assert document["unmet"] == 0
+
+
+def test_a_steady_workload_is_measured_and_its_json_can_go_to_stdout() -> None:
+    result = run(
+        *("bench", "engine", "--workload", "steady", "--machines", "300", "--cycles", "3"),
+        *("--json", "-", "--quiet"),
+    )
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["unmet"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["engine"], "give one of --scenario FILE, --workload NAME and --suite"),
+        (["engine", "--suite", "--workload", "cold"], "give one of"),
+        (["engine", "--workload", "warm"], "workload 'warm' is unknown"),
+        (["engine", "--workload", "cold", "--machines", "3"], "3 machines cannot be made"),
+        (["engine", "--workload", "cold", "--cycles", "0"], "--cycles"),
+        (["engine", "--scenario", "nowhere.json"], "nowhere.json: cannot be read"),
+        (["suite", "--output", "x", "--only", "moon"], "--only moon: there is no such part"),
+        (["suite", "--output", "x", "--sizes", "many"], "--sizes 'many'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(words: list[str], complaint: str) -> None:
+    result = run("bench", *words)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert complaint in result.stderr
+
+
+def test_every_bar_of_the_specification_has_a_benchmark() -> None:
+    names = {bench.name for bench in benchmarks()}
+    workloads = ("steady", "gangs", "cold", "reclaim", "preempt", "one-to-one")
+    assert names >= {f"engine.{w}.{n}" for w in workloads for n in (5_000, 50_000, 500_000)}
+    assert names >= {
+        "engine.first-cycle.50000",
+        "engine.per-need-gangs.50000",
+        "engine.memory.500000",
+        "inventory.load.500000",
+    }
+
+
+def test_a_result_within_its_bar_is_ok_and_one_above_it_is_not() -> None:
+    row = bench(times=TIMES, runs=50, stddev=0.1).row()
+    assert row["ok"] is True
+    assert (row["p99"], row["value"], row["runs"]) == (2.0, None, 50)
+    assert bench(times={**TIMES, "p99": 3.1}).row()["ok"] is False
+    assert bench(value=2.0).row()["ok"] is True
+
+
+def test_a_wrong_result_has_no_figure() -> None:
+    row = bench(times=TIMES, complaints=("4 unmet needs, must be 0",)).row()
+    assert row["ok"] is False
+    assert [row[key] for key in ("p50", "p95", "p99", "max", "value", "stddev")] == [None] * 6
+
+
+def test_the_suite_writes_its_file_and_fails_when_a_result_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bench" / "results.json"
+    monkeypatch.setattr(suite, "benchmarks", lambda: iter([bench(times=TIMES)]))
+    assert run("bench", "suite", "--output", str(path), "--only", "engine").exit_code == 0
+    document = json.loads(path.read_text())
+    assert list(document) == ["machine", "commit", "results"]
+    assert document["machine"]["cores"] >= 1
+    assert document["results"][0]["name"] == "engine.x.5000"
+    wrong = bench(times=TIMES, complaints=("wrong",))
+    monkeypatch.setattr(suite, "benchmarks", lambda: iter([bench(times=TIMES), wrong]))
+    result = run("bench", "suite", "--output", str(path))
+    assert result.exit_code == 1
+    assert "1 of 2 not ok: engine.x.5000" in result.stderr
