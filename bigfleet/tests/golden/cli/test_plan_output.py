@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bigfleet.cli.main import app
+from commandline import run
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[3] / "examples"
@@ -31,7 +30,6 @@ TIME = re.compile(r"[\d,.]+ ms")
 )
 def test_the_plan_of_an_example_is_printed_as_it_was(golden: str, words: list[str]) -> None:
     scenario, *options = words
-    runner = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"})
-    result = runner.invoke(app, ["plan", "--scenario", str(EXAMPLES / scenario), *options])
+    result = run("plan", "--scenario", str(EXAMPLES / scenario), *options, columns=100)
     assert result.exit_code == 0
     assert TIME.sub("T ms", result.stdout) == (HERE / golden).read_text(encoding="utf-8")

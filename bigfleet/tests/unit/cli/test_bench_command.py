@@ -4,16 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from bigfleet.cli import suite
-from bigfleet.cli.main import app
 from bigfleet.cli.suite import Bench, Figures, benchmarks
 from bigfleet.simulate.scenario import read_scenario
-
-
-def run(*words: str) -> Result:
-    return CliRunner(env={"COLUMNS": "120"}).invoke(app, list(words))
+from commandline import run
 
 
 def bench(**found: object) -> Bench:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
 
-from bigfleet.cli.main import app
+from commandline import run
 
 GPUS = """
 {"name": "gpus",
@@ -26,10 +25,6 @@ GPUS = """
   {"cluster": "see", "aggregate": {"gpu": "8"}, "min_unit": {"gpu": "4"}, "priority": 1000000},
   {"cluster": "web", "aggregate": {"cpu": "30"}, "min_unit": {"cpu": "2"}}]}
 """
-
-
-def run(*words: str, **environment: str) -> Result:
-    return CliRunner(env={"COLUMNS": "120", **environment}).invoke(app, list(words))
 
 
 @pytest.fixture
@@ -77,7 +72,7 @@ def test_the_table_says_what_is_done_what_is_unmet_and_what_would_help(gpus: str
 
 
 def test_forty_columns_are_enough(gpus: str) -> None:
-    text = run("plan", "--scenario", gpus, COLUMNS="40").stdout
+    text = run("plan", "--scenario", gpus, columns=40).stdout
     assert all(len(line) <= 40 for line in text.splitlines())
     assert "NO_MATCHING_SUPPLY" in text
 

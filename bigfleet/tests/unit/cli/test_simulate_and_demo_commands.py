@@ -6,20 +6,15 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner, Result
 
 from bigfleet.cli.demo_view import HONEST, View
-from bigfleet.cli.main import app
 from bigfleet.simulate.demo import DemoFleet
+from commandline import run
 
 FLEET = """
 {"machines": [{"count": 9, "allocatable": {"cpu": "4"}, "state": "Speculative", "price": 0.1}],
  "needs": [{"cluster": "c", "aggregate": {"cpu": "20"}, "min_unit": {"cpu": "1"}}]}
 """
-
-
-def run(*words: str) -> Result:
-    return CliRunner(env={"COLUMNS": "100"}).invoke(app, list(words))
 
 
 @pytest.fixture
