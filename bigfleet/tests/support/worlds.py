@@ -139,7 +139,6 @@ class Outcome:
     plan: Plan
     needs: list[Need]
     does: dict[str, ActionKind] = field(default_factory=dict)
-    claims: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.does = {action.machine: action.kind for action in self.plan}

@@ -1,0 +1,53 @@
+"""Property 11: fast engine and slow oracle give equal plans on every generated case."""
+
+import pytest
+
+from bigfleet.decision import Plan
+from compare import differences, fast_plan, oracle_plan
+from oracle import OraclePlan
+from seen import mixed_case
+from sizes import chunks, label
+
+seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 120), ids=label)
+MILLE = 1000
+
+
+@seeds
+def test_the_fast_engine_and_the_oracle_give_equal_plans(seeds: range) -> None:
+    failures = []
+    for seed in seeds:
+        case = mixed_case(seed)
+        plan, expected = fast_plan(case), oracle_plan(case)
+        found = differences(plan, expected) + explanations(plan, expected)
+        failures += [f"seed {seed}: {line}" for line in found]
+    assert not failures, "\n".join(failures)
+
+
+def explanations(plan: Plan, expected: OraclePlan) -> list[str]:
+    """Where the two disagree on what they tell people: freed capacity, domains and coverage."""
+    found = []
+    v, names = plan.verdicts, plan.fleet.symbols.resources
+    for row, verdict in enumerate(expected.verdicts.values()):
+        if bool(v.satisfiable[row]) != verdict.satisfiable:
+            found.append(f"row {row} satisfiable: {bool(v.satisfiable[row])}")
+        if verdict.satisfied == bool(v.unmet_since[row]):
+            found.append(f"row {row} unmet since {v.unmet_since[row]}")
+        states = {s: int(n) for s, n in enumerate(v.matching[row]) if n and 1 <= s < 8}
+        if not verdict.satisfied and sorted(states.values()) != sorted(verdict.matching.values()):
+            found.append(f"row {row} matching: {states} against {verdict.matching}")
+        mine = [
+            (plan.domain_names[int(v.domain_key[row])][d].replace("\x00", ","), int(m), bool(ok))
+            for d, m, ok in zip(v.best[row], v.best_mille[row], v.best_ok[row], strict=True)
+            if d >= 0
+        ]
+        theirs = [
+            (",".join(domain), int(cover * MILLE), ok) for domain, cover, ok in verdict.candidates
+        ]
+        # Where a place is found, others are looked at only as far as they could have won.
+        compared = 1 if verdict.satisfiable else len(theirs)
+        if mine[:compared] != theirs[:compared]:
+            found.append(f"row {row} candidates: {mine} against {theirs}")
+        if bool(v.freed[row].any()) != bool(verdict.victims):
+            freed = {names[d]: int(x) for d, x in enumerate(v.freed[row]) if x}
+            found.append(f"row {row} freed {freed} by {verdict.victims} victims")
+    return found

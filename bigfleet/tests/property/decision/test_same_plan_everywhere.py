@@ -1,0 +1,57 @@
+"""Property 10: the plan does not depend on the order of rows, on workers or on the process."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import plan_digests
+from bigfleet.decision import Engine
+from compare import fast_plan
+from plan_digests import digest, digest_of
+from seen import mixed_case
+from sizes import chunks, label, many
+
+seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 40), ids=label)
+
+
+@pytest.mark.parametrize("workers", [2, 4, 8])
+@pytest.mark.parametrize("seeds", chunks(200, 10_000, 15), ids=label)
+def test_any_number_of_workers_gives_the_plan_of_one(seeds: range, workers: int) -> None:
+    for seed in seeds:
+        assert digest_of(seed, workers) == digest_of(seed), seed
+
+
+@seeds
+def test_the_order_of_machines_and_needs_in_the_input_does_not_matter(seeds: range) -> None:
+    for seed in seeds:
+        case, rng = mixed_case(seed), Random(seed)
+        machines, needs = list(case.machines), list(case.needs)
+        rng.shuffle(machines)
+        rng.shuffle(needs)
+        shuffled = replace(case, machines=machines, needs=needs)
+        assert digest(fast_plan(shuffled), needs) == digest_of(seed), seed
+
+
+def test_an_engine_that_decided_other_fleets_before_decides_as_a_new_one() -> None:
+    engine = Engine()
+    for seed in range(many(150, 2_000, 30)):
+        case = mixed_case(seed)
+        assert digest(fast_plan(case, engine=engine), case.needs) == digest_of(seed), seed
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "4242"])
+def test_another_process_with_other_hashes_gives_the_same_plans(hash_seed: str) -> None:
+    last = many(100, 2_000, 10)
+    support = Path(plan_digests.__file__)
+    path = os.pathsep.join([str(support.parent), *filter(None, sys.path)])
+    asked = subprocess.run(
+        [sys.executable, str(support), "0", str(last)],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path},
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert asked.stdout.split() == [digest_of(seed) for seed in range(last)]

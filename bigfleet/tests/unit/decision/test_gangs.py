@@ -1,0 +1,167 @@
+"""Gangs: one place, whole or untouched, and a steady choice of the place."""
+
+from bigfleet.decision import ActionKind, Carry, Policy, Reason
+from bigfleet.model import CapacityType, Need, Profile
+from worlds import NOW, RACK, A, B, S, decide, label, machine, need, replace, serving
+
+K = ActionKind
+
+
+def gang(cpu: int = 8, cluster: str = A, group: str = "g", priority: int = 100) -> Need:
+    return need(cluster, cpu=cpu, unit=4, same=RACK, group=group, priority=priority)
+
+
+def rack(name: str, count: int, state: S = S.IDLE, **how: object) -> list:  # type: ignore[type-arg]
+    return [
+        machine(f"m-{name}-{i}", state, rack=name, **how)  # type: ignore[arg-type]
+        for i in range(count)
+    ]
+
+
+def test_a_gang_takes_all_it_lacks_in_one_place() -> None:
+    outcome = decide([*rack("r-1", 1), *rack("r-2", 2)], [gang()])
+    assert outcome.serves() == {"m-r-2-0", "m-r-2-1"}
+    assert outcome.domain() == "r-2"
+
+
+def test_a_gang_that_finds_no_place_large_enough_takes_nothing() -> None:
+    outcome = decide([*rack("r-1", 1), *rack("r-2", 1)], [gang()])
+    assert outcome.does == {}
+    assert outcome.reason() is Reason.TOPOLOGY_UNSATISFIABLE
+
+
+def test_among_covering_places_the_smallest_is_chosen() -> None:
+    outcome = decide([*rack("r-1", 4), *rack("r-2", 3), *rack("r-3", 5)], [gang()])
+    assert outcome.domain() == "r-2"
+
+
+def test_among_places_too_small_the_largest_is_named() -> None:
+    outcome = decide([*rack("r-1", 1), *rack("r-2", 3), *rack("r-3", 2)], [gang(cpu=16)])
+    assert outcome.domain() == "r-2"
+    v = outcome.plan.verdicts
+    names = outcome.plan.domain_names[int(v.domain_key[0])]
+    told = [(names[d], int(m)) for d, m in zip(v.best[0], v.best_mille[0], strict=True) if d >= 0]
+    assert told == [("r-2", 750), ("r-3", 500), ("r-1", 250)]
+
+
+def test_more_machines_and_then_the_smaller_name_break_ties() -> None:
+    one_large = machine("m-a", cpu=8, rack="r-1")
+    three = [*rack("r-2", 2), one_large, *rack("r-3", 1), *rack("r-4", 1)]
+    assert decide([*rack("r-3", 2), *rack("r-2", 2)], [gang()]).domain() == "r-2"
+    # One machine that holds the whole gang makes the gang a plain need; a wish for more does not.
+    assert decide(three, [gang(cpu=8)]).domain() == ""
+
+
+def test_a_gang_stays_where_its_machines_are() -> None:
+    row = gang()
+    home = serving("m-home", row, rack="r-9")
+    outcome = decide([home, *rack("r-1", 2), *rack("r-9", 3)], [row])
+    assert outcome.domain() == "r-9"
+    assert outcome.serves() == {"m-home", "m-r-9-0"}
+
+
+def test_a_gang_that_cannot_be_completed_at_home_moves_and_keeps_home_meanwhile() -> None:
+    row = gang()
+    home = serving("m-home", row, rack="r-9")
+    outcome = decide([home, *rack("r-1", 2)], [row])
+    assert outcome.domain() == "r-1"
+    assert outcome.does == {"m-r-1-0": K.BOOTSTRAP, "m-r-1-1": K.BOOTSTRAP}
+    assert outcome.serves() == {"m-home", "m-r-1-0", "m-r-1-1"}
+    served = [serving(f"m-r-1-{i}", row, rack="r-1", sequence=9) for i in range(2)]
+    assert decide([home, *served], [row]).does == {"m-home": K.RECLAIM}
+
+
+def test_what_is_coming_for_a_gang_counts_as_completing_it() -> None:
+    row = gang()
+    coming = [
+        machine("m-1", S.CREATING, serves=row, rack="r-1"),
+        machine("m-2", S.DRAINING, serves=need(B, group="old"), leaves_for=row, rack="r-1"),
+    ]
+    outcome = decide([*coming, *rack("r-1", 2)], [row])
+    assert outcome.does == {}
+
+
+def test_a_second_gang_does_not_count_on_what_the_first_will_take() -> None:
+    first, second = gang(group="g-1"), gang(group="g-2")
+    outcome = decide([*rack("r-1", 3), *rack("r-2", 2)], [first, second])
+    assert {outcome.domain(0), outcome.domain(1)} == {"r-1", "r-2"}
+    assert outcome.satisfied(0)
+    assert outcome.satisfied(1)
+
+
+def test_a_gang_counts_only_what_quota_and_stock_allow() -> None:
+    made = rack("r-1", 2, S.SPECULATIVE)
+    assert (
+        decide([*made, *rack("r-2", 3)], [gang()], Policy(quotas={("p", "r"): 3})).domain() == "r-2"
+    )
+    stock_out = Carry().with_stock_out(("p", "t4", "z-1", CapacityType.ON_DEMAND), NOW)
+    cooling = decide(made, [gang()], carry=stock_out)
+    assert cooling.does == {}
+    assert cooling.reason() is Reason.STOCK_OUT
+
+
+def test_a_gang_preempts_only_when_that_completes_it() -> None:
+    low = need(B, cpu=8, unit=4, priority=1)
+    victims = [serving(f"m-{i}", low, rack="r-1") for i in range(2)]
+    row = gang(cpu=12, priority=1000)
+    assert decide(victims, [row, low]).does == {}
+    outcome = decide([*victims, *rack("r-1", 1)], [row, low])
+    assert outcome.does == {"m-0": K.PREEMPT, "m-1": K.PREEMPT, "m-r-1-0": K.BOOTSTRAP}
+
+
+def test_a_place_that_is_free_goes_before_one_that_must_be_emptied() -> None:
+    low = need(B, cpu=8, unit=4, priority=1)
+    victims = [serving(f"m-{i}", low, rack="r-1") for i in range(2)]
+    outcome = decide([*victims, *rack("r-2", 4)], [gang(priority=1000), low])
+    assert outcome.domain() == "r-2"
+
+
+def test_gangs_of_one_machine_each_fold_into_one_plain_need() -> None:
+    rows = [gang(cpu=8, group=f"g-{i}") for i in range(3)]
+    fleet = [machine(f"m-{i}", cpu=8, rack=f"r-{i}") for i in range(3)]
+    outcome = decide(fleet, rows)
+    assert len(outcome.plan.verdicts) == 1
+    assert len(outcome.does) == 3
+    stamps = [outcome.stamp(f"m-{i}") for i in range(3)]
+    assert sorted(stamp.group for stamp in stamps if stamp) == ["g-0", "g-1", "g-2"]
+
+
+def test_what_a_fold_cannot_place_on_whole_machines_is_served_as_gangs() -> None:
+    rows = [gang(cpu=8, group=f"g-{i}") for i in range(2)]
+    fleet = [machine("m-whole", cpu=8, rack="r-1"), *rack("r-2", 2)]
+    outcome = decide(fleet, rows)
+    assert outcome.satisfied(0)
+    assert len(outcome.does) == 3
+
+
+def test_a_gang_that_lives_on_several_machines_is_not_moved_onto_one() -> None:
+    row = gang(cpu=8)
+    fleet = [serving(f"m-{i}", row, rack="r-1") for i in range(2)]
+    outcome = decide([*fleet, machine("m-large", cpu=8, rack="r-2")], [row])
+    assert outcome.does == {}
+
+
+def test_a_gang_under_two_labels_shares_both() -> None:
+    where = [label("row", "Same"), label(RACK, "Same")]
+    row = replace(need(cpu=8, unit=4, group="g"), profile=Profile.of(where, priority=100))
+    fleet = [
+        machine("m-1", rack="r-1", labels={"row": "a"}),
+        machine("m-2", rack="r-1", labels={"row": "b"}),
+        machine("m-3", rack="r-1", labels={"row": "b"}),
+    ]
+    outcome = decide(fleet, [row])
+    assert outcome.serves() == {"m-2", "m-3"}
+    assert outcome.domain() == "b,r-1"
+
+
+def test_a_gang_may_name_the_places_it_accepts() -> None:
+    where = [label(RACK, "Same", "r-2", "r-3")]
+    row = replace(need(cpu=8, unit=4, group="g"), profile=Profile.of(where, priority=100))
+    outcome = decide([*rack("r-1", 2), *rack("r-2", 2)], [row])
+    assert outcome.domain() == "r-2"
+
+
+def test_a_gang_without_a_place_shows_since_when() -> None:
+    outcome = decide(rack("r-1", 1), [gang()])
+    assert outcome.plan.verdicts.homeless_since[0] == NOW
+    assert decide(rack("r-1", 2), [gang()]).plan.verdicts.homeless_since[0] == 0

@@ -1,0 +1,111 @@
+"""Requirements against classes and against topology columns: all seven operators, both ways."""
+
+import pytest
+
+from bigfleet.decision import Engine, Policy
+from bigfleet.decision.matching import Matcher, column_mask
+from bigfleet.inventory import Inventory
+from bigfleet.model import Machine, Need, Profile
+from bigfleet.model.columns import Demand, Symbols
+from worlds import NOW, RACK, decide, label, machine, need, replace
+
+FLEET = {"m-1": "1", "m-2": "5", "m-3": "x", "m-4": None}
+CASES = [
+    (("In", "1", "x"), {"m-1", "m-3"}),
+    (("NotIn", "1", "x"), {"m-2", "m-4"}),
+    (("Exists",), {"m-1", "m-2", "m-3"}),
+    (("DoesNotExist",), {"m-4"}),
+    (("Gt", "1"), {"m-2"}),
+    (("Lt", "5"), {"m-1"}),
+    (("Same", "5", "x"), {"m-2", "m-3"}),
+]
+
+
+def fleet(key: str) -> list[Machine]:
+    return [
+        machine(name, labels={} if value is None else {key: value}) for name, value in FLEET.items()
+    ]
+
+
+def row(key: str, wish: tuple[str, ...]) -> Need:
+    pods = need(cpu=16, unit=4)
+    return replace(pods, profile=Profile.of([label(key, *wish)], priority=100))
+
+
+@pytest.mark.parametrize("key", ["pool", RACK], ids=["of a class", "of a column"])
+@pytest.mark.parametrize(("wish", "matching"), CASES, ids=[case[0][0] for case in CASES])
+def test_each_operator_means_the_same_on_class_labels_and_topology_columns(
+    key: str, wish: tuple[str, ...], matching: set[str]
+) -> None:
+    outcome = decide(fleet(key), [row(key, wish)])
+    if wish[0] == "Same":
+        # A gang of four finds no place, but every matching machine is counted.
+        assert outcome.plan.verdicts.matching[0].sum() == len(matching)
+    else:
+        assert outcome.serves() == matching
+
+
+def test_requirements_on_classes_and_columns_must_all_hold() -> None:
+    wishes = [label(RACK, "NotIn", "r-1"), label("pool", "In", "a"), label(RACK, "Exists")]
+    rows = [replace(need(cpu=16, unit=4), profile=Profile.of(wishes, priority=100))]
+    machines = [
+        machine("m-1", rack="r-1", labels={"pool": "a"}),
+        machine("m-2", rack="r-2", labels={"pool": "b"}),
+        machine("m-3", rack="r-2", labels={"pool": "a"}),
+        machine("m-4", labels={"pool": "a"}),
+    ]
+    assert decide(machines, rows).serves() == {"m-3"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("node.kubernetes.io/instance-type", "t4"),
+        ("topology.kubernetes.io/zone", "z-1"),
+        ("bigfleet.lucy.sh/capacity-type", "on-demand"),
+    ],
+)
+def test_three_labels_are_always_matchable_from_the_fields(key: str, value: str) -> None:
+    wish = [label(key, "In", value)]
+    profile = Profile.of(wish, priority=100)
+    fitting = machine("m-1", labels={key: "something else"})
+    assert decide([fitting], [replace(need(), profile=profile)]).satisfied()
+
+
+def test_a_mask_says_for_each_value_and_for_absence_whether_it_holds() -> None:
+    inventory = Inventory(Symbols())
+    inventory.load([machine("m-1", rack="r-1"), machine("m-2", rack="r-2"), machine("m-3")])
+    columns = inventory.snapshot()
+    assert column_mask(label(RACK, "In", "r-2"), columns).tolist() == [0, 0, 1]
+    assert column_mask(label(RACK, "NotIn", "r-2"), columns).tolist() == [1, 1, 0]
+    assert column_mask(label(RACK, "Exists"), columns).tolist() == [0, 1, 1]
+    assert column_mask(label(RACK, "Same"), columns).tolist() == [0, 1, 1]
+    assert column_mask(label(RACK, "Same", "r-1"), columns).tolist() == [0, 1, 0]
+    assert column_mask(label(RACK, "DoesNotExist"), columns).tolist() == [1, 0, 0]
+
+
+def test_matches_that_are_kept_follow_classes_that_change() -> None:
+    engine, symbols = Engine(), Symbols()
+    inventory = Inventory(symbols)
+    wanted = replace(need(cpu=8, unit=4), profile=Profile.of([label("pool", "In", "a")]))
+    demand = Demand.of([wanted], {}, symbols)
+    inventory.load([machine("m-1", labels={"pool": "a"}), machine("m-2", labels={"pool": "b"})])
+    taken = [a.machine for a in engine.decide(inventory.snapshot(), demand, Policy(), now=NOW)]
+    assert taken == ["m-1"]
+    inventory.put(machine("m-1", labels={"pool": "c"}))
+    inventory.put(machine("m-2", labels={"pool": "a"}))
+    taken = [a.machine for a in engine.decide(inventory.snapshot(), demand, Policy(), now=NOW)]
+    assert taken == ["m-2"]
+
+
+def test_what_is_kept_is_bounded() -> None:
+    matcher, inventory = Matcher(), Inventory(Symbols())
+    inventory.load([machine("m-1", labels={"pool": "a"})])
+    table = inventory.snapshot().classes
+    for number in range(5):
+        matcher.classes((label("pool", "In", str(number)),), table)
+    matcher.forget_unused(limit=5)
+    assert len(matcher._kept) == 5
+    matcher.forget_unused(limit=4)
+    assert not matcher._kept
+    assert matcher.classes((label("pool", "In", "a"),), table).tolist() == [1]

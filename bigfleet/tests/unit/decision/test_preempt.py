@@ -1,0 +1,142 @@
+"""Preempt: excess first, then strictly lower needs, by score, and never more than is missing."""
+
+from bigfleet.decision import ActionKind, Carry, Policy, VictimWeights
+from bigfleet.model import CapacityType
+from bigfleet.model.facts import ClusterFacts
+from worlds import A, B, S, decide, machine, need, replace, serving
+
+K = ActionKind
+
+
+def test_a_higher_need_takes_from_a_lower_one_and_the_machine_is_meant_for_it() -> None:
+    low, high = need(B, priority=10), need(A, priority=1000)
+    outcome = decide([serving("m-1", low)], [low, high])
+    assert outcome.does == {"m-1": K.PREEMPT}
+    meant = outcome.meant_for("m-1")
+    assert meant is not None
+    assert (meant.cluster, meant.priority) == (A, 1000)
+    assert not outcome.satisfied(0)
+    assert not outcome.satisfied(1)
+
+
+def test_equal_priority_takes_nothing() -> None:
+    low, high = need(B, priority=10), need(A, priority=10, interruption=9)
+    assert decide([serving("m-1", low)], [low, high]).does == {}
+
+
+def test_the_grace_follows_the_gap() -> None:
+    for gap, seconds in ((50, 600), (200_000, 120), (600_000, 30), (1_000_000, 10)):
+        low, high = need(B, priority=0), need(A, priority=gap)
+        assert decide([serving("m-1", low)], [low, high]).grace("m-1") == seconds
+
+
+def test_a_victim_in_the_own_cluster_is_not_drained_its_claim_moves() -> None:
+    low, high = need(A, priority=10, group="low"), need(A, priority=1000, group="high")
+    outcome = decide([serving("m-1", low)], [low, high])
+    assert outcome.does == {}
+    assert outcome.serves(1) == {"m-1"}
+    stamp = outcome.stamp("m-1")
+    assert stamp is not None
+    assert stamp.group == "high"
+
+
+def test_excess_is_taken_before_any_victim_with_full_grace() -> None:
+    low, high = need(B, priority=10), need(A, priority=1_000_000)
+    fleet = [serving("m-1", low), serving("m-2", need(B, group="gone"))]
+    outcome = decide(fleet, [low, high])
+    assert outcome.does == {"m-2": K.PREEMPT}
+    assert outcome.grace("m-2") == 600
+
+
+def test_the_cheapest_excess_for_the_preemptor_goes_first() -> None:
+    gone, high = need(B, group="gone"), need(A, priority=1000)
+    fleet = [serving("m-1", gone, price=3.0), serving("m-2", gone, price=2.0)]
+    assert decide(fleet, [high]).does == {"m-1": K.RECLAIM, "m-2": K.PREEMPT}
+
+
+def test_excess_is_taken_within_the_clusters_reclaim_budget() -> None:
+    gone, high = need(B, group="gone"), need(A, cpu=8, unit=4, priority=1000)
+    fleet = [serving(f"m-{i}", gone) for i in range(3)]
+    policy = Policy(reclaim_hold=10**18, reclaim_budget={B: 1})
+    assert decide(fleet, [high], policy).does == {"m-0": K.PREEMPT}
+    assert decide(fleet, [high], replace(policy, reclaim_budget={})).does == {}
+    assert len(decide(fleet, [high], replace(policy, reclaim_budget=None)).does) == 2
+
+
+def test_excess_marked_do_not_disrupt_or_of_a_silent_cluster_is_left_alone() -> None:
+    gone, high = need(B, group="gone"), need(A, priority=1000)
+    kept = serving("m-1", gone, do_not_disrupt=True)
+    assert decide([kept], [high]).does == {}
+    silent = {B: ClusterFacts(reported=False)}
+    low = replace(gone, profile=replace(gone.profile, priority=2000))
+    assert decide([serving("m-1", low)], [high], facts=silent).does == {}
+
+
+def test_before_a_cluster_has_reported_its_stamps_speak_for_it() -> None:
+    low, high = need(B, priority=10), need(A, priority=1000)
+    silent = {B: ClusterFacts(reported=False)}
+    outcome = decide([serving("m-1", low)], [high], facts=silent)
+    assert outcome.does == {"m-1": K.PREEMPT}
+    assert outcome.grace("m-1") == 600
+
+
+def test_no_more_victims_are_taken_than_needed_and_redundant_ones_are_spared() -> None:
+    low, high = need(B, cpu=24, unit=1, priority=10), need(A, cpu=16, unit=1, priority=1000)
+    fleet = [serving("m-1", low, cpu=4), serving("m-2", low, cpu=4), serving("m-3", low, cpu=16)]
+    outcome = decide(fleet, [low, high])
+    assert outcome.does == {"m-3": K.PREEMPT}
+    assert len(decide(fleet[:2], [low, replace(high, aggregate={"cpu": 4000})]).does) == 1
+
+
+def test_what_is_on_its_way_is_subtracted_first() -> None:
+    low, high = need(B, cpu=8, unit=4, priority=10), need(A, priority=1000)
+    fleet = [serving("m-1", low), serving("m-2", low, leaves_for=high)]
+    assert decide(fleet, [low, high]).does == {}
+    draining = machine("m-2", S.DRAINING, serves=low, leaves_for=high)
+    assert decide([fleet[0], draining], [low, high]).does == {}
+
+
+def test_machines_that_do_not_cover_the_unit_or_match_are_no_victims() -> None:
+    low, high = need(B, cpu=2, priority=10), need(A, cpu=4, priority=1000)
+    assert decide([serving("m-1", low, cpu=2)], [low, high]).does == {}
+
+
+def test_pinned_demand_does_not_preempt_an_interruptible_machine() -> None:
+    low, high = need(B, priority=10), need(A, priority=1000, interruption=27)
+    assert decide([serving("m-1", low, risk=0.1)], [low, high]).does == {}
+
+
+def test_the_greatest_priority_gap_makes_the_best_victim() -> None:
+    lower, low = need(B, priority=5, group="x"), need(B, priority=10, group="y")
+    fleet = [serving("m-1", low), serving("m-2", lower)]
+    assert decide(fleet, [lower, low, need(A, priority=1000)]).does == {"m-2": K.PREEMPT}
+
+
+def test_cheaper_penalties_and_faster_drains_make_better_victims() -> None:
+    high = need(A, priority=1000)
+    for worth in ({"interruption": 9}, {"reclamation": 9}):
+        dear, cheap = need(B, group="x", **worth), need(B, group="y")  # type: ignore[arg-type]
+        fleet = [serving("m-1", dear), serving("m-2", cheap)]
+        assert decide(fleet, [dear, cheap, high]).does == {"m-2": K.PREEMPT}
+    low = need(B, cpu=8, unit=4)
+    fleet = [serving("m-1", low), serving("m-2", low, zone="z-2")]
+    quick = Carry().with_drain(("p", "t4", "z-2", CapacityType.ON_DEMAND), 2.0)
+    assert decide(fleet, [low, high], carry=quick).does == {"m-2": K.PREEMPT}
+    slow = Carry().with_drain(("p", "t4", "z-1", CapacityType.ON_DEMAND), 9000.0)
+    assert decide(fleet, [low, high], carry=slow).does == {"m-2": K.PREEMPT}
+
+
+def test_weights_decide_what_matters_most() -> None:
+    high = need(A, priority=1000)
+    near, far = need(B, priority=900, group="x"), need(B, priority=5, group="y", interruption=20)
+    fleet = [serving("m-1", near), serving("m-2", far)]
+    assert decide(fleet, [near, far, high]).does == {"m-2": K.PREEMPT}
+    money = Policy(weights=VictimWeights(priority=0.0, interruption=1.0), reclaim_hold=0)
+    assert decide(fleet, [near, far, high], money).does == {"m-1": K.PREEMPT}
+
+
+def test_capacity_freed_and_victims_found_are_told() -> None:
+    low, high = need(B, priority=10), need(A, priority=1000)
+    plan = decide([serving("m-1", low)], [low, high]).plan
+    assert plan.verdicts.victims.tolist() == [1, 0]
+    assert plan.verdicts.freed[0].tolist() == [4000]
