@@ -1,0 +1,1 @@
+"""Small clouds that show how a page is written."""

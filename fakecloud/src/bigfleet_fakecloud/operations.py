@@ -1,0 +1,106 @@
+"""Operations that take their time: begun by a call, followed by polling, ended well or badly.
+
+The effect happens at the end and only when it ends well. A failure that a test ordered for an
+operation shows itself there, after the call that began it was answered with success.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bigfleet_fakecloud.errors import NotFound, Problem
+from bigfleet_fakecloud.faults import Faults, Moment
+from bigfleet_fakecloud.knobs import Knobs
+from bigfleet_fakecloud.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation as it is at a moment; `progress` goes from 0 to 1."""
+
+    ref: str
+    action: str
+    target: str
+    started: float
+    ends: float
+    progress: float
+    error: Problem | None
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, well or badly."""
+        return self.progress >= 1.0
+
+
+@dataclass(slots=True)
+class _Running:
+    ref: str
+    action: str
+    target: str
+    started: float
+    ends: float
+    error: Problem | None
+    ended: bool = False
+
+
+class Operations:
+    """All operations of a cloud."""
+
+    def __init__(
+        self, timeline: Timeline, knobs: Knobs, rng: random.Random, faults: Faults
+    ) -> None:
+        self._timeline = timeline
+        self._knobs = knobs
+        self._rng = rng
+        self._faults = faults
+        self._running: dict[str, _Running] = {}
+
+    def begin(
+        self,
+        action: str,
+        target: str,
+        seconds: float = 0.0,
+        effect: Callable[[], object] | None = None,
+        error: Problem | None = None,
+    ) -> Operation:
+        """Start one. A `Problem` raised by its effect is how it ends."""
+        with self._timeline.turn():
+            rule = self._faults.pick(action, Moment.OPERATION)
+            failure = error or (rule.problem() if rule else None)
+            now = self._timeline.now()
+            takes = self._knobs.seconds(seconds, 0.0, self._rng)
+            ref = f"op-{len(self._running) + 1:08d}"
+            running = _Running(ref, action, target, now, now + takes, failure)
+            self._running[ref] = running
+            self._timeline.after(takes, lambda: self._end(running, effect))
+            return self._view(running)
+
+    def get(self, ref: str) -> Operation:
+        """How far it is."""
+        with self._timeline.turn():
+            running = self._running.get(ref)
+            if running is None:
+                raise NotFound(f"no operation {ref}")
+            return self._view(running)
+
+    def _end(self, running: _Running, effect: Callable[[], object] | None) -> None:
+        if effect is not None and running.error is None:
+            try:
+                effect()
+            except Problem as problem:
+                running.error = problem
+        running.ended = True
+
+    def _view(self, running: _Running) -> Operation:
+        gone = self._timeline.now() - running.started
+        takes = running.ends - running.started
+        progress = 1.0 if running.ended else min(gone / takes if takes > 0 else 0.0, 0.99)
+        return Operation(
+            ref=running.ref,
+            action=running.action,
+            target=running.target,
+            started=running.started,
+            ends=running.ends,
+            progress=progress,
+            error=running.error if running.ended else None,
+        )
