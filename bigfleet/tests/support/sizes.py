@@ -15,7 +15,7 @@ def many(change: int, nightly: int, mutant: int) -> int:
 def chunks(change: int, nightly: int, mutant: int, first: int = 0) -> list[range]:
     """Seeds from `first` on, in pieces that workers can share: for `parametrize`."""
     total = many(change, nightly, mutant)
-    size = max(10, min(250, total // 8))
+    size = max(5, min(250, total // 8))
     return [range(at, min(at + size, first + total)) for at in range(first, first + total, size)]
 
 

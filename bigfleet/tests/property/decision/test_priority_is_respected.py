@@ -17,6 +17,7 @@ from sizes import chunks, label
 S = MachineState
 TOP = 2_000_000
 seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 40), ids=label)
+pairs = pytest.mark.parametrize("seeds", chunks(500, 25_000, 25), ids=label)
 
 
 def has(view: Seen, row: Row) -> Fraction:
@@ -68,7 +69,7 @@ def raised(case: Case, index: int, priority: int) -> Case:
     return replace(case, machines=machines, needs=needs)
 
 
-@seeds
+@pairs
 def test_raising_a_plain_needs_priority_never_leaves_it_with_less(seeds: range) -> None:
     for seed in seeds:
         view = seen(seed, plain=True)
@@ -97,7 +98,7 @@ def first_user(view: Seen, case: Case, added: str) -> Row | None:
     return None
 
 
-@seeds
+@pairs
 def test_one_more_machine_never_leaves_the_first_need_that_can_use_it_with_less(
     seeds: range,
 ) -> None:
