@@ -70,9 +70,3 @@ class Life:
                 raise ScriptError(f"the steps from {start} never end; one must wait for a call")
             seen.add(state)
             state = self.steps[state].state
-
-    @property
-    def states(self) -> frozenset[str]:
-        """Every state an object can be in."""
-        reached = {self.first, *self.events.values(), *(t.state for t in self.steps.values())}
-        return frozenset(reached | {verb.to for verb in self.verbs.values()})

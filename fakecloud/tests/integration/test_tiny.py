@@ -234,30 +234,6 @@ def test_what_the_cloud_does_not_offer_is_refused_and_remembered(
     assert [seen.path for seen in cloud.refused] == ["/unknown"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
-        ("POST", "/_control/advance", {"seconds": "ten"}, 400),
-        ("POST", "/_control/advance", {"seconds": -1}, 400),
-        ("PATCH", "/_control/knobs", {"speed": 1}, 400),
-        ("PUT", "/_control/stock", {"key": "small", "limit": 1}, 400),
-        ("PUT", "/_control/quota", {"key": ["cpus"], "limit": 1.5}, 400),
-        ("PUT", "/_control/throttle", {"op": "*", "rate": 0}, 400),
-        ("POST", "/_control/faults", {"effect": "explode"}, 400),
-        ("GET", "/_control/faults/one", None, 400),
-        ("GET", "/_control/resources/cats", None, 404),
-        ("POST", "/_control/resources/hosts/h-9/stop", None, 404),
-        ("GET", "/_control/everything", None, 404),
-    ],
-)
-def test_the_control_api_says_what_was_wrong(
-    http: httpx.Client, method: str, path: str, body: object, status: int
-) -> None:
-    reply = http.request(method, path, json=body)
-    assert reply.status_code == status
-    assert reply.json()["error"]
-
-
 def test_the_same_seed_gives_the_same_story() -> None:
     def story(seed: int) -> list[tuple[str, float]]:
         cloud = tiny(seed, VirtualClock())
