@@ -34,7 +34,7 @@ def machine_facts() -> dict[str, object]:
 
 def commit() -> str:
     """The commit of the checkout the code lies in; marked when there are changes beside it."""
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
 
     def git(*words: str) -> str:
         try:

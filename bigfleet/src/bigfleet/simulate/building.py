@@ -124,6 +124,7 @@ class Builder:
             scopes[key] = scope
         self.groups = [Group(by_kind[key], scopes[key]) for key in sorted(by_kind)]
         self._profiles: dict[Profile, Profile] = {}
+        self._rows: set[tuple[str, str, str]] = set()
 
     def cluster(self, first: int = 0, last: int = CLUSTERS - 1) -> str:
         """Any cluster of a range."""
@@ -174,10 +175,15 @@ class Builder:
             interruption=_PENALTIES[pick % len(_PENALTIES)],
             reclamation=_PENALTIES[pick // len(_PENALTIES) % len(_PENALTIES)],
         )
+        profile = self._profiles.setdefault(profile, profile)
+        # Equal rows would be added up at ingest, and their machines no longer be known beforehand.
+        if (cluster, profile.fingerprint, group) in self._rows:
+            group = f"w-{len(self.needs):06d}"
+        self._rows.add((cluster, profile.fingerprint, group))
         self.needs.append(
             Need(
                 cluster=cluster,
-                profile=self._profiles.setdefault(profile, profile),
+                profile=profile,
                 aggregate=aggregate,
                 min_unit=unit,
                 group=group,

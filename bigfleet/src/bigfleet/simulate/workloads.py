@@ -211,7 +211,8 @@ def _gangs_whole(builder: Builder, machines: int) -> Expected:
             builder.leave([segment])
         else:
             builder.bind([segment], need)
-    for group, count in builder.shares(needs - gangs, spare=0.15):
+    # What is kept back of every rack is more than the largest gang, so that none is in the way.
+    for group, count in builder.shares(needs - gangs, spare=0.2):
         need, segments = _plain(builder, group, count)
         builder.bind(segments, need)
     return Expected(acquired=fresh)
