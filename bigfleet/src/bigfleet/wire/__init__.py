@@ -1,1 +1,13 @@
-"""Between protobuf messages and the values of `model`: validation at the edge, both ways."""
+"""The edge of the wire: protobuf to values and back, channel options, fencing tokens, TLS files.
+
+    machines   a provider's machine record as a value, or refused; stamps as shard_metadata
+    channel    the options every client channel of ours has
+    fencing    the tokens a shard puts on its mutations
+    tls        three files, looked at again when they change
+    floor      TLS 1.3 or newer
+
+Who calls whom, and when, is told elsewhere.
+"""
+
+# The floor of TLS has to be set before anything imports grpc.
+import bigfleet.wire.floor  # noqa: F401 - it acts by being imported

@@ -1,0 +1,51 @@
+"""The dial-out side of the provider protocol: how a shard speaks to the providers it knows.
+
+    client     six calls as values: tokens, deadlines, answers checked
+    transport  how a call reaches a provider: a gRPC channel that follows its TLS files
+    registry   several providers, by name
+    errors     what a call can end with
+
+    stamps = FencingStamps("shard-a", epoch=7)
+    providers = Providers(lambda site: ProviderClient.dial(site, stamps))
+    await providers.use([ProviderSite("cloud", "127.0.0.1:9001", "region-a")])
+    ack = await providers["cloud"].create("cloud/Spot/small/zone-a/000")
+
+A call is one attempt: when to try again, and what a refusal means for a machine, is the shard's
+decision. `bigfleet.provider.fake` is a provider for tests and is imported by nothing here.
+"""
+
+# The floor of TLS has to be set before anything imports grpc.
+import bigfleet.wire.floor  # noqa: F401 - it acts by being imported
+
+# isort: split
+from bigfleet.provider.client import Ack, Listing, ProviderClient, ProviderSite, Refused
+from bigfleet.provider.errors import (
+    FencedError,
+    NotFoundError,
+    NotSupportedError,
+    ProviderError,
+    SiteError,
+    UnknownProviderError,
+    UnusableAnswerError,
+)
+from bigfleet.provider.registry import Providers
+from bigfleet.provider.transport import CallError, GrpcTransport, Transport
+
+__all__ = [
+    "Ack",
+    "CallError",
+    "FencedError",
+    "GrpcTransport",
+    "Listing",
+    "NotFoundError",
+    "NotSupportedError",
+    "ProviderClient",
+    "ProviderError",
+    "ProviderSite",
+    "Providers",
+    "Refused",
+    "SiteError",
+    "Transport",
+    "UnknownProviderError",
+    "UnusableAnswerError",
+]

@@ -1,0 +1,216 @@
+"""One provider, spoken to in values: every call stamped, with a deadline, its answer checked.
+
+A call is one attempt with one token; nothing is repeated here. What a status means is decided in
+`errors`, how bytes travel in `transport`, which records a shard may take in `bigfleet.wire`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import grpc
+
+from bigfleet.model import Machine, MachineError, MachineState
+from bigfleet.provider.errors import SiteError, UnusableAnswerError, failed_call
+from bigfleet.provider.transport import CallError, GrpcTransport, Transport
+from bigfleet.wire.errors import UnknownStateError
+from bigfleet.wire.fencing import FencingStamps
+from bigfleet.wire.machines import machine_from_proto
+from bigfleet.wire.tls import TlsFiles
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
+
+CALL_SECONDS: Final = 30.0
+LIST_SECONDS: Final = 120.0
+
+_CHUNK: Final = 500
+"""Records converted between two turns of the event loop: about 5 ms of work."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSite:
+    """Where a provider is: its name, the address of its gRPC server, its region."""
+
+    name: str
+    address: str
+    region: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise SiteError(f"the provider at {self.address!r} has no name: give it one")
+        host, _, port = self.address.rpartition(":")
+        if not host or not port.isdecimal():
+            raise SiteError(f"provider {self.name!r} has address {self.address!r}: write host:port")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A record that must not be taken; the last good one stays."""
+
+    machine_id: str
+    error: MachineError
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """A mutation was accepted, or had been before. The snapshot is None when it was refused."""
+
+    operation_id: str
+    machine: Machine | None
+    refused: Refused | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a List said: the records that can be used, those that cannot, and the next cursor."""
+
+    machines: tuple[Machine, ...]
+    refused: tuple[Refused, ...] = ()
+    revision: bytes = field(default=b"", repr=False)
+
+
+class ProviderClient:
+    """The six calls to one provider."""
+
+    def __init__(self, site: ProviderSite, stamps: FencingStamps, transport: Transport) -> None:
+        self.site = site
+        self._stamps = stamps
+        self._transport = transport
+
+    @classmethod
+    def dial(
+        cls, site: ProviderSite, stamps: FencingStamps, files: TlsFiles | None = None
+    ) -> ProviderClient:
+        """A client over gRPC. Nothing is dialled before the first call."""
+        return cls(site, stamps, GrpcTransport(site.address, files))
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return self.site.name
+
+    async def create(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Ack:
+        """Make a host for a slot."""
+        token = self._stamps.next()
+        request = pb.CreateRequest(
+            machine_id=machine_id,
+            shard_id=token.shard_id,
+            shard_epoch=token.epoch,
+            sequence_number=token.sequence,
+        )
+        call = self._transport.create(request, seconds)
+        return await self._mutate("Create", machine_id, call)
+
+    async def configure(
+        self,
+        machine_id: str,
+        cluster_id: str,
+        blob: bytes,
+        metadata: Mapping[str, str],
+        *,
+        seconds: float = CALL_SECONDS,
+    ) -> Ack:
+        """Make a host a node of a cluster."""
+        token = self._stamps.next()
+        request = pb.ConfigureRequest(
+            machine_id=machine_id,
+            cluster_id=cluster_id,
+            bootstrap_blob=blob,
+            shard_metadata=metadata,
+            shard_id=token.shard_id,
+            shard_epoch=token.epoch,
+            sequence_number=token.sequence,
+        )
+        call = self._transport.configure(request, seconds)
+        return await self._mutate("Configure", machine_id, call)
+
+    async def drain(
+        self,
+        machine_id: str,
+        grace_seconds: int,
+        *,
+        seconds: float = CALL_SECONDS,
+    ) -> Ack:
+        """Take a host out of its cluster."""
+        token = self._stamps.next()
+        request = pb.DrainRequest(
+            machine_id=machine_id,
+            grace_period_seconds=grace_seconds,
+            shard_id=token.shard_id,
+            shard_epoch=token.epoch,
+            sequence_number=token.sequence,
+        )
+        call = self._transport.drain(request, seconds)
+        return await self._mutate("Drain", machine_id, call)
+
+    async def delete(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Ack:
+        """Give a host back."""
+        token = self._stamps.next()
+        request = pb.DeleteRequest(
+            machine_id=machine_id,
+            shard_id=token.shard_id,
+            shard_epoch=token.epoch,
+            sequence_number=token.sequence,
+        )
+        call = self._transport.delete(request, seconds)
+        return await self._mutate("Delete", machine_id, call)
+
+    async def get(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Machine:
+        """One machine as it is now; MachineError when its record must not be taken."""
+        call = self._transport.get(pb.MachineRef(id=machine_id), seconds)
+        return self._machine("Get", await self._answered("Get", machine_id, call))
+
+    async def list(
+        self,
+        *,
+        states: Iterable[MachineState] = (),
+        max_results: int = 0,
+        since: bytes = b"",
+        seconds: float = LIST_SECONDS,
+    ) -> Listing:
+        """All machines, or those in some states, or those changed since a cursor."""
+        request = pb.ListFilter(
+            states=[pb.MachineState.ValueType(int(state)) for state in states],
+            max_results=max_results,
+            since_revision=since,
+        )
+        found = await self._answered("List", "", self._transport.list(request, seconds))
+        machines: list[Machine] = []
+        refused: list[Refused] = []
+        for number, record in enumerate(found.machines, 1):
+            try:
+                machines.append(self._machine("List", record))
+            except MachineError as error:
+                refused.append(Refused(record.id, error))
+            if number % _CHUNK == 0:
+                await asyncio.sleep(0)
+        return Listing(tuple(machines), tuple(refused), found.revision)
+
+    async def close(self) -> None:
+        """Hang up. Calls under way end CANCELLED."""
+        await self._transport.close()
+
+    async def _mutate(self, method: str, machine_id: str, call: Awaitable[pb.TransitionAck]) -> Ack:
+        ack = await self._answered(method, machine_id, call)
+        try:
+            return Ack(ack.operation_id, self._machine(method, ack.machine))
+        except MachineError as error:
+            return Ack(ack.operation_id, None, Refused(ack.machine.id, error))
+
+    async def _answered(self, method: str, machine_id: str, call: Awaitable[_T]) -> _T:
+        try:
+            return await call
+        except CallError as error:
+            raise failed_call(self.name, method, machine_id, error.code, error.text) from error
+
+    def _machine(self, method: str, record: pb.Machine) -> Machine:
+        try:
+            return machine_from_proto(record, self.name, self.site.region)
+        except UnknownStateError as error:
+            raise UnusableAnswerError(
+                self.name, method, record.id, grpc.StatusCode.OK, str(error)
+            ) from error
