@@ -25,8 +25,8 @@ from bigfleet_api.v1alpha1 import provider_pb2 as pb
 CALL_SECONDS: Final = 30.0
 LIST_SECONDS: Final = 120.0
 
-_CHUNK: Final = 500
-"""Records converted between two turns of the event loop: about 5 ms of work."""
+_CHUNK: Final = 200
+"""Records converted between two turns of the event loop: 5 ms of work, at 25 us a record."""
 
 _T = TypeVar("_T")
 
