@@ -31,16 +31,22 @@ $(STAMP): $(LOCK) $(DISTS:%=%/pyproject.toml)
 	@tools/setup.sh "$(PYTHON)" "$(VENV)" "$(LOCK)" $(DISTS)
 	@touch $@
 
+# The engine's kernels are compiled once; afterwards this only finds them in the cache.
+.PHONY: kernels
+kernels: $(STAMP) ## Compile the engine once, so that nothing waits for it later
+	@echo "Engine: loading its kernels (the first time compiles them, about a minute)"
+	@$(BIN)/python -c 'from bigfleet.simulate.warmup import warm_up; warm_up()'
+
 .PHONY: run
-run: $(STAMP) ## Start a small simulated fleet with a live view in this terminal
+run: kernels ## Start a small simulated fleet with a live view in this terminal
 	@$(BIN)/bigfleet demo
 
 .PHONY: test
-test: $(STAMP) ## Run the tests; ONLY=unit,property,golden,closedloop,integration picks rungs
+test: kernels ## Run the tests; ONLY=unit,property,golden,closedloop,integration picks rungs
 	@$(BIN)/python tools/run_tests.py $(if $(ONLY),--only "$(ONLY)") $(ARGS)
 
 .PHONY: test-deep
-test-deep: $(STAMP) ## Run everything at nightly size, the deep tests included
+test-deep: kernels ## Run everything at nightly size, the deep tests included
 	@MODE=nightly FULL=1 $(BIN)/python tools/run_tests.py --deep $(ARGS)
 
 .PHONY: mutants
@@ -48,7 +54,7 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: bench
-bench: $(STAMP) ## Run the benchmarks with their assertions; ONLY=engine picks a part
+bench: kernels ## Run the benchmarks with their assertions; ONLY=engine picks a part
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)")
 
