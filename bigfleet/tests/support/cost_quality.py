@@ -33,7 +33,7 @@ _MICRO = 1e6
 
 @dataclass(frozen=True)
 class Comparison:
-    """Micro-dollars per hour of effective cost: what was taken, and the optimum of the same choice."""
+    """Effective cost in micro-dollars per hour: what was taken, and the optimum of that choice."""
 
     taken: int
     optimum: int

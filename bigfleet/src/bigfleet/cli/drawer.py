@@ -11,7 +11,7 @@ from bigfleet.cli.words import HELP, WHY, amounts, names, plural, wishes
 from bigfleet.decision import ActionKind, Reason
 from bigfleet.model import MachineState, Need
 from bigfleet.simulate.outcome import NeedOutcome, Outcome
-from bigfleet.simulate.supply import Sieve, by_state, sieves
+from bigfleet.simulate.supply import ALIVE, Sieve, by_state, sieves
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,8 @@ def _why_not(outcome: Outcome, need: Need, verdict: NeedOutcome, victims: int) -
 
 def _advice(outcome: Outcome, need: Need, verdict: NeedOutcome, domains: list[Domain]) -> str:
     last = last_sieve(outcome, need)
+    if last is not None and last.wish == ALIVE:
+        return "add machines: there is none"
     if last is not None:
         return f"relax `{last.wish}`, or add machines that hold it and all before it"
     if verdict.reason is Reason.TOPOLOGY_UNSATISFIABLE and domains:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ from bigfleet.model import MachineState, Need, Requirement, format_resources
 from bigfleet.model.columns import MachineColumns
 
 B = npt.NDArray[np.bool_]
+
+ALIVE: Final = "machines that have not failed"
+"""The first sieve, before any wish of a need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Sieve:
 def sieves(fleet: MachineColumns, need: Need) -> Iterator[Sieve]:
     """A need's wishes one after another; Failed machines are no candidates from the start."""
     left = (fleet.state > 0) & (fleet.state != MachineState.FAILED)
-    yield Sieve("machines that have not failed", int(left.sum()))
+    yield Sieve(ALIVE, int(left.sum()))
     for requirement in need.profile.requirements:
         left &= _holds(fleet, requirement)
         yield Sieve(words(requirement), int(left.sum()))
