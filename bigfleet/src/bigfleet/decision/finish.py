@@ -42,7 +42,8 @@ def finish(
     matching = matching_supply(c, fleet, unmet)
     reason = reasons(c, policy, unmet, matching)
     unmet_since, homeless = _ages(c, fleet, carry, now, satisfied)
-    claimed = np.where(c.wo.claim >= 0, top[c.wo.claim], -1).astype(np.int32)
+    # One entry more, so that "claimed by nobody" (-1) finds -1, also when there is no row at all.
+    claimed = np.append(top, np.int32(-1))[c.wo.claim].astype(np.int32)
     representative = demand.identity[c.normal.members[c.normal.members_at[:-1]]]
     verdicts = Verdicts(
         need=c.normal.need,
