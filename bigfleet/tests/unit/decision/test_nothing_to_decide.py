@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 import compare
 import fleets
-import pytest
 
 
 @pytest.mark.parametrize(("machines", "needs"), [(True, False), (False, True), (False, False)])
