@@ -33,12 +33,19 @@ KEY_INTERRUPTION: Final = "bigfleet.lucy.sh/assigned-interruption-penalty-dollar
 KEY_RECLAMATION: Final = "bigfleet.lucy.sh/assigned-reclamation-penalty-dollars"
 KEY_FINGERPRINT: Final = "bigfleet.lucy.sh/assigned-need-fingerprint"
 KEY_GROUP: Final = "bigfleet.lucy.sh/assigned-group"
+KEY_SHAPE: Final = "bigfleet.lucy.sh/assigned-need-shape"
+KEY_SIZE_CLASS: Final = "bigfleet.lucy.sh/assigned-size-class"
+KEY_SEQUENCE: Final = "bigfleet.lucy.sh/assigned-sequence"
+"""The last three are read where they are there: without them a stamp is known by its fingerprint
+and counts as the oldest."""
 STAMP_KEYS: Final = frozenset(
     {KEY_PRIORITY, KEY_INTERRUPTION, KEY_RECLAMATION, KEY_FINGERPRINT, KEY_GROUP}
 )
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _DOLLARS: Final = re.compile(r"\+?(?:inf|[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)", re.IGNORECASE)
+_COUNT: Final = re.compile(r"[0-9]{1,19}")
+_INT64_MAX: Final = 2**63 - 1
 _INT32: Final = range(-(2**31), 2**31)
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -83,6 +90,7 @@ def machine_from_proto(
         ),
         price_per_hour=proto.price_per_hour,
         interruption_probability=proto.interruption_probability,
+        interruption_at_ns=max(0, proto.interruption_unix_nanos),
         stamp=stamp_from_metadata(proto.id, proto.cluster, proto.shard_metadata, complain),
         last_error=proto.last_error,
     )
@@ -95,7 +103,7 @@ def stamp_from_metadata(
 ) -> Stamp | None:
     """What a bound machine was taken for, as far as its metadata says so.
 
-    The shape is not on the wire: a shard knows it again from the demand with this fingerprint.
+    Where the shape is not in it, a shard knows it again from the demand with this fingerprint.
     """
     if not cluster or not metadata or STAMP_KEYS.isdisjoint(metadata):
         return None
@@ -112,13 +120,14 @@ def stamp_from_metadata(
 
     return Stamp(
         cluster=cluster,
-        shape="",
+        shape=metadata.get(KEY_SHAPE, ""),
         group=metadata.get(KEY_GROUP, ""),
         fingerprint=metadata.get(KEY_FINGERPRINT, ""),
         priority=read(KEY_PRIORITY, _priority, 0),
         interruption=read(KEY_INTERRUPTION, _bucket, PenaltyBucket.UNSPECIFIED),
         reclamation=read(KEY_RECLAMATION, _bucket, PenaltyBucket.UNSPECIFIED),
-        sequence=0,
+        sequence=read(KEY_SEQUENCE, _sequence, 0),
+        size_class=metadata.get(KEY_SIZE_CLASS, ""),
     )
 
 
@@ -133,6 +142,12 @@ def metadata_from_stamp(stamp: Stamp) -> dict[str, str]:
         metadata[KEY_FINGERPRINT] = stamp.fingerprint
     if stamp.group:
         metadata[KEY_GROUP] = stamp.group
+    if stamp.shape:
+        metadata[KEY_SHAPE] = stamp.shape
+    if stamp.size_class:
+        metadata[KEY_SIZE_CLASS] = stamp.size_class
+    if stamp.sequence:
+        metadata[KEY_SEQUENCE] = str(stamp.sequence)
     return metadata
 
 
@@ -161,6 +176,12 @@ def _resources(proto: pb.Machine, amounts: pb.Resources, what: str) -> dict[str,
 def _priority(text: str) -> int:
     if not _INTEGER.fullmatch(text) or int(text) not in _INT32:
         raise ValueError(f"{text!r} is no priority; write a whole number of 32 bits")
+    return int(text)
+
+
+def _sequence(text: str) -> int:
+    if not _COUNT.fullmatch(text) or int(text) > _INT64_MAX:
+        raise ValueError(f"{text!r} is no sequence number; write a whole number of 64 bits")
     return int(text)
 
 

@@ -1,0 +1,128 @@
+"""What an observed record means for a machine that is known: a pure rule.
+
+A provider knows the host, the cluster and the state; only the shard knows for whom a machine is
+being created, that it is on its way out, since when it is idle. `merge` puts both together. What a
+provider says is always taken, also when the state jumped; what is lost, freed or delivered by it
+is said beside it, for counters, frames and the next cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bigfleet.model import Leaving, Machine, MachineState, Stamp
+from bigfleet.model.lifecycle import BOUND, LEGAL_MOVES
+
+S = MachineState
+
+_HELD: Final = frozenset({S.CREATING, S.IDLE, S.CONFIGURING, S.CONFIGURED})
+"""States in which a machine is somebody's: its stamp stays."""
+_LEAVING: Final = frozenset({S.CONFIGURED, S.DRAINING})
+_ENDS: Final = {
+    S.CREATING: frozenset({S.IDLE, S.FAILED}),
+    S.CONFIGURING: frozenset({S.CONFIGURED, S.FAILED}),
+    S.DRAINING: frozenset({S.IDLE, S.FAILED}),
+    S.DELETING: frozenset({S.SPECULATIVE, S.FAILED}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The machine from now on, and what the record tells."""
+
+    machine: Machine
+    changed: bool = False
+    jumped: bool = False
+    """The state changed by a step nobody here knows."""
+    lost: bool = False
+    """It served a cluster and no longer can."""
+    freed: bool = False
+    """It can be taken by somebody now."""
+    delivered: bool = False
+    """It serves its cluster now."""
+
+
+def ends_transition(known: Machine, seen: Machine) -> bool:
+    """Whether a record shows the end of what the machine is known to be doing.
+
+    Only such records are taken when it is not certain that they are newer than what is known.
+    """
+    if seen.state not in _ENDS.get(known.state, frozenset()):
+        return False
+    return known.state is not S.CONFIGURING or seen.cluster == known.cluster
+
+
+def merge(known: Machine | None, seen: Machine, now: int) -> Merged:
+    """The observed record, with what only the shard knows."""
+    if known is None:
+        return _first_sight(seen, now)
+    moved = known.state is not seen.state
+    machine = replace(
+        seen,
+        stamp=_stamp(known, seen),
+        leaving=_leaving(known, seen, now),
+        idle_since_ns=_idle_since(known, seen, now),
+        not_ready_since_ns=known.not_ready_since_ns if _same_binding(known, seen) else 0,
+        do_not_disrupt=known.do_not_disrupt and _same_binding(known, seen),
+        pods=known.pods if _same_binding(known, seen) else None,
+        excluded=known.excluded,
+    )
+    return Merged(
+        machine,
+        changed=machine != known,
+        jumped=moved and not _is_step(known.state, seen.state),
+        lost=_is_lost(known, seen),
+        freed=moved and seen.state in (S.IDLE, S.SPECULATIVE),
+        delivered=moved and seen.state is S.CONFIGURED,
+    )
+
+
+def _first_sight(seen: Machine, now: int) -> Merged:
+    idle = now if seen.state is S.IDLE and not seen.idle_since_ns else seen.idle_since_ns
+    leaving = seen.leaving
+    if seen.state is S.DRAINING and leaving is None:
+        leaving = Leaving(None, now)
+    machine = replace(seen, idle_since_ns=idle, leaving=leaving)
+    return Merged(machine, changed=True, freed=seen.state in (S.IDLE, S.SPECULATIVE))
+
+
+def _stamp(known: Machine, seen: Machine) -> Stamp | None:
+    if known.state is S.DRAINING and seen.state is S.IDLE:
+        return known.leaving.for_stamp if known.leaving else None
+    if seen.state not in _HELD:
+        return None
+    if seen.cluster and known.stamp is not None and known.stamp.cluster != seen.cluster:
+        # Somebody else's binding: what was planned with it is over.
+        return seen.stamp
+    if seen.state is S.CREATING and known.state not in (S.CREATING, S.SPECULATIVE):
+        return None
+    # A record names no shape where an older release wrote it; what was stamped here is complete.
+    return seen.stamp if known.stamp is None else known.stamp
+
+
+def _leaving(known: Machine, seen: Machine, now: int) -> Leaving | None:
+    if seen.state not in _LEAVING:
+        return None
+    if seen.state is S.DRAINING and known.leaving is None:
+        return Leaving(None, now)
+    return known.leaving if seen.cluster == known.cluster else None
+
+
+def _idle_since(known: Machine, seen: Machine, now: int) -> int:
+    if seen.state is not S.IDLE:
+        return 0
+    return known.idle_since_ns if known.state is S.IDLE and known.idle_since_ns else now
+
+
+def _same_binding(known: Machine, seen: Machine) -> bool:
+    return bool(seen.cluster) and seen.cluster == known.cluster
+
+
+def _is_step(before: MachineState, after: MachineState) -> bool:
+    # Healing is the provider's: out of Failed every way is known.
+    return before is S.FAILED or after in LEGAL_MOVES[before]
+
+
+def _is_lost(known: Machine, seen: Machine) -> bool:
+    return known.state in BOUND and bool(known.cluster) and seen.state is S.FAILED

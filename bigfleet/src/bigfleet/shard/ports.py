@@ -1,0 +1,68 @@
+"""What a shard needs from outside: time, a place to compute, a disk, and a stream per session.
+
+Everything else in this package reaches the world through these, so that a whole fleet can run in
+one process on virtual time. Waiting is asyncio's (a simulation brings its own event loop), chance
+is a `random.Random` that is passed in, and providers are reached through `bigfleet.provider`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """Two ways to tell the time; neither waits."""
+
+    def now(self) -> int:
+        """Unix nanoseconds. May jump: use it for what is written down, not for measuring."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only grow; the same count as the event loop's."""
+        ...
+
+
+class Offload(Protocol):
+    """Runs a function away from the event loop and waits for its answer."""
+
+    async def __call__(self, function: Callable[[], T]) -> T:
+        """The function's answer, or its exception."""
+        ...
+
+
+class Disk(Protocol):
+    """The data directory: a few small files. Blocking; call it through `Offload`."""
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file, None when there is none."""
+        ...
+
+    def replace(self, name: str, content: bytes) -> None:
+        """The file has this content and it is flushed, or it has its old content."""
+        ...
+
+    def append(self, name: str, content: bytes) -> None:
+        """The content is at the end of the file and flushed. A crash may leave a part of it."""
+        ...
+
+
+class Stream(Protocol):
+    """One operator's session, seen from the shard."""
+
+    @property
+    def identity(self) -> str | None:
+        """The peer's single `bigfleet://` name; empty for none or several; None on plaintext."""
+        ...
+
+    async def receive(self) -> pb.OperatorMessage | None:
+        """The next frame; None when the operator closed its side."""
+        ...
+
+    async def send(self, message: pb.ShardMessage) -> None:
+        """Hand over a frame; returns when the transport has taken it."""
+        ...

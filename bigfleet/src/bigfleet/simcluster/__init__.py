@@ -1,0 +1,1 @@
+"""Simulated clusters: the operator's side of the session, for many clusters from one process."""
