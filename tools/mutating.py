@@ -67,7 +67,8 @@ def _changes(tree: ast.AST, function: str) -> Iterator[tuple[str, Node, str, str
             yield from ((inside, child, kind, text) for kind, text in _of_statement(child))
         if isinstance(child, ast.expr):
             yield from ((inside, child, kind, text) for kind, text in _of_expression(child))
-        yield from _changes(_without_words(child), inside)
+        if not _is_sentinel(child):
+            yield from _changes(_without_words(child), inside)
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -75,6 +76,15 @@ def _is_text(node: ast.AST) -> bool:
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
+    )
+
+
+def _is_sentinel(node: ast.AST) -> bool:
+    """A negative number, which is changed as a whole."""
+    return (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
     )
 
 
@@ -122,7 +132,10 @@ def _of_expression(node: ast.expr) -> Iterator[tuple[str, str]]:
             yield "and, or", _in_parentheses(ast.BoolOp(other_operator, node.values))
         case ast.UnaryOp(op=ast.Not()):
             yield "not removed", _in_parentheses(node.operand)
-        case ast.UnaryOp(op=ast.USub()) if not isinstance(node.operand, ast.Constant):
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
+            # Minus one means "none": minus two would, too.
+            yield "constant", f"({1 - number})"
+        case ast.UnaryOp(op=ast.USub()):
             yield "sign", _in_parentheses(node.operand)
         case ast.BinOp() if type(node.op) in _ARITHMETIC:
             other_sign = _ARITHMETIC[type(node.op)]()

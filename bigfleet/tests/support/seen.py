@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from random import Random
 
 from bigfleet.decision import Action, ActionKind, Plan
 from bigfleet.model import Machine, MachineState, Need
@@ -17,6 +18,7 @@ from fleets import NOW, Case, Shape
 from fleets import case as case_of
 from oracle.engine import phantoms
 from oracle.world import Row, Vector, World
+from variations import in_gangs, spread_out
 
 S = MachineState
 SHAPES = (
@@ -74,13 +76,16 @@ class Seen:
 @lru_cache(maxsize=2048)
 def seen(seed: int, plain: bool = False) -> Seen:
     """The case of a seed, decided; shapes take turns, or all needs are plain."""
-    case = case_of(seed, PLAIN if plain else SHAPES[seed % len(SHAPES)])
+    case = case_of(seed, PLAIN) if plain else mixed_case(seed)
     return see(case, fast_plan(case))
 
 
 def mixed_case(seed: int) -> Case:
-    """The case `seen` looks at."""
-    return case_of(seed, SHAPES[seed % len(SHAPES)])
+    """The case of a seed; every third is about spread, some about gangs above all."""
+    case = case_of(seed, SHAPES[seed % len(SHAPES)])
+    if seed % 3 == 1:
+        return spread_out(case, Random(seed))
+    return in_gangs(case, Random(seed)) if seed % 7 == 6 else case
 
 
 def see(case: Case, plan: Plan, now: int = NOW) -> Seen:

@@ -48,6 +48,10 @@ def test_each_kind_of_mistake_is_made(kind: str, after: str) -> None:
     assert (kind, after) in changes()
 
 
+def test_a_negative_number_is_changed_as_a_whole() -> None:
+    assert changes("x = -1\n") == {("constant", "x = (0)")}
+
+
 def test_words_imports_and_annotations_are_left_alone() -> None:
     for mutant in mutants_of(SOURCE, "f.py"):
         assert mutant.source.splitlines()[:3] == SOURCE.splitlines()[:3]

@@ -16,6 +16,7 @@ from fleets import Case, Shape, need
 from fleets import case as case_of
 from living import Both
 from sizes import chunks, label
+from variations import in_gangs, spread_out
 
 S = MachineState
 SHAPES = (Shape(), Shape(machines=24, needs=8), Shape(machines=10, needs=10, clusters=2))
@@ -71,6 +72,8 @@ def test_through_many_cycles_the_engine_and_the_oracle_stay_equal(seeds: range) 
     for seed in seeds:
         rng = Random(seed)
         case = case_of(seed, SHAPES[seed % len(SHAPES)])
+        if seed % 2:
+            case = in_gangs(case, rng) if seed % 4 == 1 else spread_out(case, rng)
         loop = Loop({m.id: consistent(m) for m in case.machines}, rng, (0, 4))
         carry = Carry(stock_outs={o: BackOff(loop.now + 10**11, 1) for o in case.cooling})
         both = Both(case.policy, case.facts, carry)

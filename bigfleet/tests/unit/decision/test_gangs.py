@@ -2,7 +2,7 @@
 
 from bigfleet.decision import ActionKind, Carry, Policy, Reason
 from bigfleet.model import CapacityType, Need, Profile
-from worlds import NOW, RACK, A, B, S, decide, label, machine, need, replace, serving
+from worlds import NOW, RACK, A, B, S, after, decide, label, machine, need, replace, serving, shard
 
 K = ActionKind
 
@@ -165,3 +165,19 @@ def test_a_gang_without_a_place_shows_since_when() -> None:
     outcome = decide(rack("r-1", 1), [gang()])
     assert outcome.plan.verdicts.homeless_since[0] == NOW
     assert decide(rack("r-1", 2), [gang()]).plan.verdicts.homeless_since[0] == 0
+
+
+def test_when_folded_gangs_become_fewer_the_dearest_machines_are_given_up() -> None:
+    rows = [gang(cpu=8, group=f"g-{i}") for i in range(3)]
+    fleet = [
+        serving(f"m-{i}", rows[i], cpu=8, rack=f"r-{i}", price=price, sequence=i + 1)
+        for i, price in enumerate([9.0, 1.0, 5.0])
+    ]
+    both = shard()
+    assert after(both, fleet, rows).does == {}
+    # Another gang of the same kind is left alone: the fold remembers that it was larger.
+    left = [gang(cpu=8, group="g-9")]
+    for seconds in (10, 20):
+        outcome = after(both, fleet, left, seconds)
+        assert outcome.serves() == {"m-1"}
+        assert outcome.does == {"m-0": K.RECLAIM, "m-2": K.RECLAIM}

@@ -115,7 +115,7 @@ def test_a_clock_times_the_phases_and_changes_nothing() -> None:
 def test_displacements_and_exhausted_retries_stay_zero() -> None:
     plan = decide([machine("m-1")], [need()], Policy(workers=4)).plan
     assert (plan.counters.displacements, plan.counters.exhausted_retries) == (0, 0)
-    assert Counters().conflicts == 0
+    assert Counters() == Counters(0, 0, 0, 0, 0)
 
 
 def test_a_fleet_without_machines_has_a_plan_with_nothing_in_it() -> None:

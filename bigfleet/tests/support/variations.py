@@ -1,0 +1,105 @@
+"""Generated cases pushed to where one rule does most of the work: spread, or many equal gangs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from bigfleet.model import (
+    Machine,
+    MachineState,
+    Need,
+    Operator,
+    Profile,
+    Requirement,
+    Spread,
+    SpreadMode,
+    Stamp,
+    aggregate_rows,
+)
+from fleets import POOL, RACK, ZONE, Case
+
+S = MachineState
+
+
+def spread_out(case: Case, rng: Random) -> Case:
+    """Every need without Same is spread, over one label or two, and more machines are free."""
+    needs = [_spread(need, rng) if not need.profile.same else need for need in case.needs]
+    machines = [_freed(m, rng) if rng.random() < 0.5 else m for m in case.machines]
+    return _again(replace(case, machines=machines), needs)
+
+
+def in_gangs(case: Case, rng: Random) -> Case:
+    """A few kinds of gang, several equal ones of each; some under two labels, some named places."""
+    needs = [need for need in case.needs if rng.random() < 0.4]
+    for kind in range(rng.randint(1, 3)):
+        needs += _gangs(rng, rng.choice(sorted(case.facts)), kind)
+    machines = [_freed(m, rng) if rng.random() < 0.4 else m for m in case.machines]
+    return _again(replace(case, machines=machines), needs)
+
+
+def _again(case: Case, needs: list[Need]) -> Case:
+    """The case with other needs, and stamps that are for them where they were for the old."""
+    unique = aggregate_rows(needs)
+    rng = Random(len(unique) * 1_000 + len(case.machines))
+    old = {need.stamp_key for need in case.needs}
+
+    def said(stamp: Stamp | None) -> Stamp | None:
+        if stamp is None or stamp.key not in old:
+            return stamp
+        return Stamp.for_need(rng.choice(unique), stamp.sequence)
+
+    machines = []
+    for m in case.machines:
+        stamp = said(m.stamp)
+        bound = m.cluster and stamp is not None and rng.random() < 0.8
+        leaving = m.leaving and replace(m.leaving, for_stamp=said(m.leaving.for_stamp))
+        cluster = stamp.cluster if bound and stamp is not None else m.cluster
+        machines.append(replace(m, stamp=stamp, cluster=cluster, leaving=leaving))
+    return replace(case, machines=machines, needs=unique)
+
+
+def _spread(need: Need, rng: Random) -> Need:
+    p = need.profile
+    keys = rng.sample([ZONE, RACK, POOL], rng.choice([1, 1, 2]))
+    modes = [SpreadMode.DO_NOT_SCHEDULE] * 4 + [SpreadMode.SCHEDULE_ANYWAY]
+    spread = [Spread(key, rng.randint(1, 2), rng.choice(modes)) for key in keys]
+    profile = Profile.of(p.requirements, spread, p.priority, p.interruption, p.reclamation)
+    return replace(need, profile=profile)
+
+
+def _gangs(rng: Random, cluster: str, kind: int) -> list[Need]:
+    same = [Requirement.of(rng.choice([RACK, RACK, ZONE]), Operator.SAME)]
+    if rng.random() < 0.25:
+        same = [Requirement.of(RACK, Operator.SAME), Requirement.of(POOL, Operator.SAME)]
+    elif rng.random() < 0.2:
+        same = [Requirement.of(RACK, Operator.SAME, ["r-0", "r-2"])]
+    profile = Profile.of(same, priority=rng.choice([0, 100, 1_000, 1_000_000]))
+    unit = {"cpu": rng.choice([2, 3, 4]) * 1_000, "memory": rng.choice([4, 8, 16]) * 1_000}
+    count = rng.choice([1, 2, 2, 3, 5])
+    return [
+        Need(
+            cluster=cluster,
+            profile=profile,
+            aggregate={d: count * v for d, v in unit.items()},
+            min_unit=unit,
+            group=f"k-{kind}-{number}",
+            arrival_ns=rng.randint(1, 3),
+        )
+        for number in range(rng.randint(1, 5))
+    ]
+
+
+def _freed(m: Machine, rng: Random) -> Machine:
+    if m.state not in (S.CONFIGURED, S.CONFIGURING, S.FAILED, S.DELETING):
+        return m
+    state = rng.choice([S.IDLE, S.SPECULATIVE])
+    return replace(
+        m,
+        state=state,
+        cluster="",
+        leaving=None,
+        stamp=None if state is S.SPECULATIVE else m.stamp,
+        host=None if state is S.SPECULATIVE else m.host,
+        last_error="",
+    )
