@@ -1,0 +1,24 @@
+"""What a cluster says of its nodes, as values, and which machine a node is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """One node as its cluster sees it. `machine_id` is empty when the operator does not know it."""
+
+    name: str
+    provider_id: str = ""
+    machine_id: str = ""
+    ready: bool = False
+    ready_since_ns: int = 0
+    unschedulable: bool = False
+    pods: int | None = None
+    do_not_disrupt: bool = False
+
+    @property
+    def host_ref(self) -> str:
+        """The host the provider id names: what stands after its last slash."""
+        return self.provider_id.rpartition("/")[2]

@@ -1,0 +1,110 @@
+"""What clusters say of the nodes that machines have become: names, readiness, pods.
+
+Never needed for correctness: a cluster that says nothing leaves the provider's word alone. A full
+observation replaces what was known of a cluster, so a Configured machine without a node in it has
+no Ready node; a partial one speaks of the nodes it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from bigfleet.model import MachineState
+from bigfleet.shard.book import Book
+from bigfleet.shard.nodes import NodeSeen
+from bigfleet.shard.ports import Clock
+
+
+class Observed:
+    """The nodes of all clusters, by machine."""
+
+    def __init__(self, book: Book, clock: Clock) -> None:
+        self._book = book
+        self._clock = clock
+        self._names: dict[str, str] = {}
+
+    def node_name(self, machine_id: str) -> str:
+        """What a machine's node is called; empty while nobody said."""
+        return self._names.get(machine_id, "")
+
+    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> list[str]:
+        """Take an observation; the machines whose nodes are held cordoned without our asking."""
+        mine = self._configured(cluster)
+        refs: dict[str, str] | None = None
+        cordoned: list[str] = []
+        told: set[str] = set()
+        for node in nodes:
+            machine_id = node.machine_id if node.machine_id in mine else ""
+            if not machine_id:
+                refs = self._refs(mine) if refs is None else refs
+                machine_id = refs.get(node.host_ref) or refs.get(node.name, "")
+            if not machine_id:
+                continue
+            told.add(machine_id)
+            self._set(machine_id, mine[machine_id], node)
+            if node.unschedulable and not mine[machine_id].leaving:
+                cordoned.append(machine_id)
+        if full:
+            self._without_node([m for m in mine if m not in told], mine)
+        return cordoned
+
+    def forget(self, machine_id: str) -> None:
+        """A machine that is no node any more."""
+        self._names.pop(machine_id, None)
+
+    def _configured(self, cluster: str) -> dict[str, _Row]:
+        fleet = self._book.inventory.snapshot()
+        number = self._book.symbols.clusters.find(cluster)
+        rows = np.flatnonzero((fleet.cluster == number) & (fleet.state == MachineState.CONFIGURED))
+        if number < 0:
+            return {}
+        leaving = (fleet.flags[rows] & 1) > 0
+        return {
+            fleet.ids[row]: _Row(row, bool(left))
+            for row, left in zip(rows.tolist(), leaving.tolist(), strict=True)
+        }
+
+    def _refs(self, mine: Iterable[str]) -> dict[str, str]:
+        refs: dict[str, str] = {}
+        for machine_id in mine:
+            machine = self._book.get(machine_id)
+            if machine is not None and machine.host is not None:
+                refs[machine.host.ref] = machine_id
+            refs[machine_id] = machine_id
+            name = self._names.get(machine_id)
+            if name:
+                refs[name] = machine_id
+        return refs
+
+    def _set(self, machine_id: str, row: _Row, node: NodeSeen) -> None:
+        inventory, at = self._book.inventory, np.array([row.number])
+        known = inventory.snapshot().not_ready_since.get(row.number, 0)
+        since = 0 if node.ready else known or self._clock.now()
+        if since != known:
+            inventory.set_not_ready(at, since)
+        if node.pods is not None:
+            inventory.set_pods(at, node.pods)
+        inventory.set_do_not_disrupt(at, node.do_not_disrupt)
+        if node.name and self._names.get(machine_id) != node.name:
+            self._names[machine_id] = node.name
+            machine = self._book.get(machine_id)
+            if machine is not None:
+                self._book.tell([(machine, replace(machine))])
+
+    def _without_node(self, machine_ids: list[str], mine: dict[str, _Row]) -> None:
+        inventory = self._book.inventory
+        known = inventory.snapshot().not_ready_since
+        rows = [mine[m].number for m in machine_ids if mine[m].number not in known]
+        if rows:
+            inventory.set_not_ready(np.array(rows), self._clock.now())
+
+
+class _Row:
+    __slots__ = ("leaving", "number")
+
+    def __init__(self, number: int, leaving: bool) -> None:
+        self.number = number
+        self.leaving = leaving

@@ -1,0 +1,156 @@
+"""A plan as orders: what is to be done to which machine, with everything its execution needs.
+
+Orders are values that outlive the cycle and its columns. They are made away from the event loop,
+at the end of the decision; `settle` then writes what was ordered into the columns in a few
+strokes, after which the machines look to the next cycle as if it had begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision import ActionKind, Plan
+from bigfleet.model import Leaving, Machine, MachineState, Profile, Stamp
+from bigfleet.model.columns import MachineColumns
+from bigfleet.shard.book import Book
+
+I64 = npt.NDArray[np.int64]
+S = MachineState
+
+STARTS_IN: Final = {
+    ActionKind.BOOTSTRAP: S.IDLE,
+    ActionKind.PROVISION: S.SPECULATIVE,
+    ActionKind.RECLAIM: S.CONFIGURED,
+    ActionKind.PREEMPT: S.CONFIGURED,
+    ActionKind.KEEP: S.CONFIGURED,
+    ActionKind.DELETE: S.IDLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One thing to do to one machine."""
+
+    kind: ActionKind
+    machine: str
+    provider: str
+    cluster: str
+    """Destination of Bootstrap and Provision; the cluster being left by Reclaim and Preempt."""
+    stamp: Stamp | None = None
+    """For whom: what the machine carries from now on, or, when preempted, once it is Idle."""
+    profile: Profile | None = None
+    """What the need asks of the machine; None where there is no need."""
+    grace_seconds: int = 0
+    reason: str = ""
+    fingerprint: str = ""
+    group: str = ""
+    priority: int = 0
+    """Of the need it is done for; 0 for none."""
+    dollars_per_hour: float = 0.0
+    capacity_type: int = 0
+
+
+def orders_of(plan: Plan) -> list[Order]:
+    """The actions of a plan in the order they were decided."""
+    stamps = _stamps(plan)
+    return [_order(plan, index, stamps) for index in range(len(plan.actions))]
+
+
+def _stamps(plan: Plan) -> dict[int, Stamp]:
+    symbols = plan.fleet.symbols
+    found: dict[int, Stamp] = {}
+    for given in (plan.stamps, plan.preempted_for):
+        columns = (given.machine.tolist(), given.identity.tolist(), given.sequence.tolist())
+        for machine, identity, sequence in zip(*columns, strict=True):
+            found[machine] = symbols.stamp(identity, sequence)
+    return found
+
+
+def _order(plan: Plan, index: int, stamps: dict[int, Stamp]) -> Order:
+    fleet, action = plan.fleet, plan.action(index)
+    row, cls = int(plan.actions.machine[index]), int(fleet.cls[plan.actions.machine[index]])
+    classes, demand = fleet.classes, plan.demand
+    profile = (
+        demand.symbols.profiles[int(demand.profile[action.need])] if action.need >= 0 else None
+    )
+    stamp = stamps.get(row)
+    if stamp is None and fleet.stamp[row] >= 0 and action.kind is ActionKind.BOOTSTRAP:
+        stamp = fleet.symbols.stamp(int(fleet.stamp[row]), int(fleet.sequence[row]))
+    return Order(
+        kind=action.kind,
+        machine=action.machine,
+        provider=classes.pools[int(classes.pool[cls])][0],
+        cluster=action.cluster,
+        stamp=stamp,
+        profile=profile,
+        grace_seconds=action.grace_seconds,
+        reason=action.reason,
+        fingerprint=profile.fingerprint if profile else "",
+        group=stamp.group if stamp else "",
+        priority=profile.priority if profile else 0,
+        dollars_per_hour=int(classes.price[cls]) / 1e6,
+        capacity_type=int(classes.capacity_type[cls]),
+    )
+
+
+def settle_credits(plan: Plan, book: Book) -> None:
+    """Write the stamps of machines that only changed the need they serve.
+
+    Stamps that come with an action are written with it, because not every action is carried out.
+    """
+    given = plan.stamps
+    alone = ~np.isin(given.machine, plan.actions.machine)
+    rows = given.machine[alone].astype(np.int64)
+    still = _unchanged(book, plan.fleet, rows)
+    book.inventory.stamp(rows[still], given.identity[alone][still], given.sequence[alone][still])
+
+
+def settle(orders: Sequence[Order], book: Book) -> list[tuple[Machine, Machine]]:
+    """Write into the book what is about to be done; what changed, for those who are told.
+
+    Every order must be for a machine that is in the state its kind starts from.
+    """
+    changes = []
+    for order in orders:
+        before = book.get(order.machine)
+        if before is not None:
+            changes.append((before, begun(before, order)))
+    book.inventory.put_many([after for _, after in changes])
+    return changes
+
+
+def begun(machine: Machine, order: Order, now: int = 0) -> Machine:
+    """The machine with an order on its way."""
+    match order.kind:
+        case ActionKind.PROVISION:
+            return replace(machine, state=S.CREATING, stamp=order.stamp)
+        case ActionKind.BOOTSTRAP:
+            return replace(
+                machine,
+                state=S.CONFIGURING,
+                cluster=order.cluster,
+                stamp=order.stamp,
+                idle_since_ns=0,
+            )
+        case ActionKind.DELETE:
+            return replace(machine, state=S.DELETING, stamp=None, idle_since_ns=0)
+        case ActionKind.KEEP:
+            return replace(machine, leaving=None)
+        case ActionKind.RECLAIM:
+            return replace(machine, leaving=Leaving(None, now))
+        case ActionKind.PREEMPT:
+            return replace(machine, leaving=Leaving(order.stamp, now))
+
+
+def _unchanged(book: Book, fleet: MachineColumns, rows: I64) -> npt.NDArray[np.bool_]:
+    """Which rows still hold the machine they held, in the state and cluster it was in."""
+    now = book.inventory.snapshot()
+    same: npt.NDArray[np.bool_] = (now.state[rows] == fleet.state[rows]) & (
+        now.cluster[rows] == fleet.cluster[rows]
+    )
+    return same
