@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from bigfleet.inventory._change import keeps_attributes, write_change
 from bigfleet.inventory._classes import Classes
 from bigfleet.inventory._store import Store
 from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS, MOST_VALUES, Topology
@@ -120,6 +121,15 @@ class Inventory:
         rows = self._store.put(machines)
         self._version += 1
         return rows
+
+    def change(self, before: Machine, after: Machine) -> None:
+        """Replace a machine by what it has become; `before` is what `get` gave for it."""
+        row = self.row(before.id)
+        if row < 0 or after.id != before.id or not keeps_attributes(before, after):
+            self.put(after)
+            return
+        write_change(self._store, row, before, after)
+        self._version += 1
 
     def remove(self, machine_id: str) -> bool:
         """Forget a machine; whether there was one."""

@@ -253,7 +253,7 @@ class Book:
 
     def _change(self, before: Machine, after: Machine) -> Machine:
         if after != before:
-            self.inventory.put(after)
+            self.inventory.change(before, after)
             self._note(before, after)
             self._tell(before, after)
         return after
@@ -261,7 +261,10 @@ class Book:
     def _put(self, known: Machine | None, merged: Merged) -> Taken:
         if not merged.changed:
             return Taken(Seen.SAME)
-        self.inventory.put(merged.machine)
+        if known is None:
+            self.inventory.put(merged.machine)
+        else:
+            self.inventory.change(known, merged.machine)
         self._note(known, merged.machine)
         self._tell(known, merged.machine)
         return Taken(

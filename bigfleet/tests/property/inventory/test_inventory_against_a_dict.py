@@ -222,6 +222,22 @@ class InventoryMachine(RuleBasedStateMachine):
         self.inventory.put_many(machines)
         self.machines |= {m.id: m for m in machines}
 
+    @rule(data=st.data(), other=MACHINES, everything=st.booleans())
+    def become(self, data: st.DataObject, other: Machine, everything: bool) -> None:
+        ids, _ = self.some(data)
+        for i in ids:
+            before = self.inventory.get(i)
+            assert before is not None
+            after = replace(
+                other if everything else before, id=i, state=other.state, cluster=other.cluster,
+                stamp=other.stamp, leaving=other.leaving, idle_since_ns=other.idle_since_ns,
+                pods=other.pods, interruption_at_ns=other.interruption_at_ns,
+                not_ready_since_ns=other.not_ready_since_ns, excluded=other.excluded,
+                do_not_disrupt=other.do_not_disrupt,
+            )  # fmt: skip
+            self.inventory.change(before, after)
+            self.machines[i] = after
+
     @rule(machine_id=IDS)
     def remove(self, machine_id: str) -> None:
         there = machine_id in self.machines

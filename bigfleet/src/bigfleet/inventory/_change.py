@@ -1,0 +1,84 @@
+"""One machine that moved on: written column by column, where a full put would look at everything.
+
+A machine that changes its state, cluster, stamp or the marks on it keeps its class, host and
+labels, so there is nothing to intern and nothing to look up. Anything more is a put.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.inventory._store import Store
+from bigfleet.model.columns import Flag
+from bigfleet.model.machine import Machine
+
+I64 = npt.NDArray[np.int64]
+
+
+def keeps_attributes(before: Machine, after: Machine) -> bool:
+    """Whether only what has a column of its own may differ."""
+    return (
+        before.instance_type == after.instance_type
+        and before.zone == after.zone
+        and before.price_per_hour == after.price_per_hour
+        and before.host == after.host
+        and before.provider == after.provider
+        and before.region == after.region
+        and before.capacity_type is after.capacity_type
+        and before.interruption_probability == after.interruption_probability
+        and before.last_error == after.last_error
+        and (before.labels is after.labels or before.labels == after.labels)
+        and (before.resources is after.resources or before.resources == after.resources)
+        and before.allocatable == after.allocatable
+    )
+
+
+def write_change(store: Store, row: int, before: Machine, after: Machine) -> None:
+    """Write what differs."""
+    rows = np.array([row], np.int64)
+    if before.state is not after.state:
+        store.state.write(rows, int(after.state))
+    if before.cluster != after.cluster:
+        number = store.symbols.clusters.of(after.cluster) if after.cluster else -1
+        store.cluster.write(rows, number)
+    if before.stamp != after.stamp:
+        _write_stamp(store, rows, after)
+    if before.idle_since_ns != after.idle_since_ns:
+        store.idle_since.write(rows, after.idle_since_ns)
+    if before.pods != after.pods:
+        store.pods.write(rows, -1 if after.pods is None else after.pods)
+    if before.leaving != after.leaving:
+        _write_leaving(store, rows, after)
+    if before.interruption_at_ns != after.interruption_at_ns:
+        store.sparse["ending_at"].write(rows, np.array([after.interruption_at_ns], np.int64))
+    if before.not_ready_since_ns != after.not_ready_since_ns:
+        store.sparse["not_ready_since"].write(rows, np.array([after.not_ready_since_ns], np.int64))
+    flags = _flags(after)
+    if flags != _flags(before):
+        store.flags.write(rows, flags)
+
+
+def _write_stamp(store: Store, rows: I64, after: Machine) -> None:
+    stamp = after.stamp
+    store.stamp.write(rows, -1 if stamp is None else store.symbols.identity(stamp))
+    store.sequence.write(rows, 0 if stamp is None else stamp.sequence)
+
+
+def _write_leaving(store: Store, rows: I64, after: Machine) -> None:
+    leaving = after.leaving
+    meant = None if leaving is None else leaving.for_stamp
+    store.leaving_for.write(rows, -1 if meant is None else store.symbols.identity(meant))
+    store.leaving_since.write(rows, 0 if leaving is None else leaving.since_ns)
+    sequence = 0 if meant is None else meant.sequence
+    store.sparse["leaving_sequence"].write(rows, np.array([sequence], np.int64))
+
+
+def _flags(machine: Machine) -> int:
+    return (
+        (Flag.LEAVING if machine.leaving is not None else 0)
+        | (Flag.DO_NOT_DISRUPT if machine.do_not_disrupt else 0)
+        | (Flag.EXCLUDED if machine.excluded else 0)
+        | (Flag.ENDING if machine.interruption_at_ns else 0)
+        | (Flag.NOT_READY if machine.not_ready_since_ns else 0)
+    )
