@@ -18,7 +18,7 @@ import bigfleet  # noqa: F401
 ROOT = Path(__file__).parent
 RUNGS = frozenset(
     {
-        *("unit", "property", "golden", "closedloop", "integration", "crash", "queries"),
+        *("unit", "property", "golden", "closedloop", "dst", "integration", "crash", "queries"),
         *("mutants", "deep", "e2e"),
     }
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-RUNGS = ("unit", "property", "golden", "closedloop", "integration", "crash", "queries")
+RUNGS = ("unit", "property", "golden", "closedloop", "dst", "integration", "crash", "queries")
 WITHOUT_DEEP = "not deep and not e2e"
 WITH_DEEP = "not e2e"
 MOST_WORKERS = 8
