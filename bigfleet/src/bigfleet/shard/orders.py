@@ -1,13 +1,12 @@
 """A plan as orders: what is to be done to which machine, with everything its execution needs.
 
 Orders are values that outlive the cycle and its columns. They are made away from the event loop,
-at the end of the decision; `settle` then writes what was ordered into the columns in a few
-strokes, after which the machines look to the next cycle as if it had begun.
+at the end of the decision. `begun` is what a machine looks like once its order is on its way, so
+that the next cycle counts it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -108,20 +107,6 @@ def settle_credits(plan: Plan, book: Book) -> None:
     rows = given.machine[alone].astype(np.int64)
     still = _unchanged(book, plan.fleet, rows)
     book.inventory.stamp(rows[still], given.identity[alone][still], given.sequence[alone][still])
-
-
-def settle(orders: Sequence[Order], book: Book) -> list[tuple[Machine, Machine]]:
-    """Write into the book what is about to be done; what changed, for those who are told.
-
-    Every order must be for a machine that is in the state its kind starts from.
-    """
-    changes = []
-    for order in orders:
-        before = book.get(order.machine)
-        if before is not None:
-            changes.append((before, begun(before, order)))
-    book.inventory.put_many([after for _, after in changes])
-    return changes
 
 
 def begun(machine: Machine, order: Order, now: int = 0) -> Machine:

@@ -1,0 +1,225 @@
+"""One decision cycle: merge what has come in, decide away from the event loop, hand over orders.
+
+    ingest -> reconcile -> snapread -> normalise, phase1..3 (off the loop) -> emit -> execute
+
+Waiting for providers and decoding roll-ups happen elsewhere, as they arrive. What was decided is
+compared with what has happened meanwhile: an order for a machine that moved on is dropped, and the
+next cycle derives it again. Phases are timed one by one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from bigfleet.decision import Carry, Engine, Plan, Policy
+from bigfleet.model import Machine
+from bigfleet.model.columns import Demand, MachineColumns
+from bigfleet.model.facts import ClusterFacts
+from bigfleet.shard.book import Book
+from bigfleet.shard.orders import Order, begun, orders_of, settle_credits
+from bigfleet.shard.ports import Clock, Offload
+
+PHASES: Final = (
+    "ingest", "reconcile", "snapread", "normalise", "phase1", "phase2", "phase3", "emit", "execute",
+)  # fmt: skip
+_TOLD_AT_ONCE: Final = 200
+"""Changes told between two turns of the event loop: a few milliseconds of work."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished decision, for those who show it."""
+
+    number: int
+    trigger: str
+    now: int
+    plan: Plan
+    orders: Sequence[Order]
+    """What is really done; what rails held back is not in it."""
+    machine_changes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CycleRecord:
+    """How a cycle went: one line of /debug/cycles."""
+
+    cycle: int
+    start_unix_nanos: int
+    trigger: str
+    wall_seconds: float
+    cpu_seconds: float
+    phases: Mapping[str, float]
+    needs: int
+    machines: int
+    changes: int
+    actions: Mapping[str, int]
+    shortfalls: int
+
+
+class Inputs(Protocol):
+    """What a cycle reads besides machines."""
+
+    def demand(self) -> Demand:
+        """All demand, with what is known of the clusters."""
+        ...
+
+    def policy(self) -> Policy:
+        """The settings of this cycle."""
+        ...
+
+    def carried(self, carry: Carry) -> Carry:
+        """The carry, with what happened since the last cycle worked in."""
+        ...
+
+
+class Outputs(Protocol):
+    """Where a cycle's decisions go."""
+
+    def permit(self, orders: Sequence[Order], plan: Plan) -> Sequence[Order]:
+        """The orders that rails let through."""
+        ...
+
+    def accept(self, orders: Sequence[Order]) -> Sequence[Order]:
+        """Queue orders; those that were taken, each of them holding its machine."""
+        ...
+
+    def show(self, outcome: Outcome) -> None:
+        """Ledger, views, hints, verdicts, gauges."""
+        ...
+
+    def finished(self, record: CycleRecord) -> None:
+        """The cycle is over."""
+        ...
+
+
+@dataclass
+class Cycle:
+    """Runs cycles, one after the other."""
+
+    book: Book
+    merge: Callable[[], int]
+    """Merge provider answers that have arrived; how many machines changed."""
+    inputs: Inputs
+    outputs: Outputs
+    clock: Clock
+    offload: Offload
+    timer: Callable[[], float]
+    cpu: Callable[[], float]
+    engine: Engine = field(default_factory=Engine)
+    number: int = 0
+    carry: Carry = field(default_factory=Carry)
+
+    async def once(self, trigger: str) -> CycleRecord:
+        """One cycle, from merging to enqueueing."""
+        begin, cpu_begin, started = self.timer(), self.cpu(), self.clock.now()
+        self.number += 1
+        marks = [begin]
+        demand = self.inputs.demand()
+        marks.append(self.timer())
+        changes = self.merge()
+        marks.append(self.timer())
+        now = self.clock.now()
+        fleet = self.book.inventory.snapshot()
+        policy, carry = self.inputs.policy(), self.inputs.carried(self.carry)
+        marks.append(self.timer())
+        plan, orders = await self._decide(fleet, demand, policy, carry, now)
+        self.carry = plan.carry
+        marks.append(self.timer())
+        permitted = self.outputs.permit(orders, plan)
+        settle_credits(plan, self.book)
+        marks.append(self.timer())
+        accepted = self.outputs.accept(permitted)
+        told = self._settle(accepted, now)
+        marks.append(self.timer())
+        self.outputs.show(Outcome(self.number, trigger, now, plan, accepted, changes))
+        marks.append(self.timer())
+        record = self._record(trigger, started, marks, plan, accepted, changes, cpu_begin)
+        self.outputs.finished(record)
+        await self._tell(told)
+        return record
+
+    async def _decide(
+        self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int
+    ) -> tuple[Plan, list[Order]]:
+        def decide() -> tuple[Plan, list[Order]]:
+            plan = self.engine.decide(fleet, demand, policy, carry, now)
+            return plan, orders_of(plan)
+
+        return await self.offload(decide)
+
+    def _settle(self, orders: Iterable[Order], now: int) -> list[tuple[Machine, Machine]]:
+        """Write what is about to be done, so that the next cycle counts it."""
+        changes = []
+        for order in orders:
+            before = self.book.get(order.machine)
+            if before is not None:
+                changes.append((before, begun(before, order, now)))
+        self.book.inventory.put_many([after for _, after in changes])
+        return changes
+
+    async def _tell(self, changes: Sequence[tuple[Machine, Machine]]) -> None:
+        for start in range(0, len(changes), _TOLD_AT_ONCE):
+            self.book.tell(changes[start : start + _TOLD_AT_ONCE])
+            await asyncio.sleep(0)
+
+    def _record(
+        self,
+        trigger: str,
+        started: int,
+        marks: Sequence[float],
+        plan: Plan,
+        accepted: Sequence[Order],
+        changes: int,
+        cpu_begin: float,
+    ) -> CycleRecord:
+        ingest, reconcile, snapread, decided, permit, execute, show = (
+            end - start for start, end in itertools.pairwise(marks)
+        )
+        inside = sum(plan.seconds.values())
+        phases = {
+            "ingest": ingest,
+            "reconcile": reconcile,
+            "snapread": snapread,
+            **plan.seconds,
+            # Making orders of the plan, and what handing over to a thread costs, belong to it.
+            "emit": permit + show + max(0.0, decided - inside),
+            "execute": execute,
+        }
+        return CycleRecord(
+            cycle=self.number,
+            start_unix_nanos=started,
+            trigger=trigger,
+            wall_seconds=marks[-1] - marks[0],
+            cpu_seconds=self.cpu() - cpu_begin,
+            phases={name: phases.get(name, 0.0) for name in PHASES},
+            needs=len(plan.demand),
+            machines=len(self.book),
+            changes=changes,
+            actions=dict(Counter(order.kind.title for order in accepted)),
+            shortfalls=int((~plan.verdicts.satisfied).sum()),
+        )
+
+
+def facts_of(
+    clusters: Iterable[str],
+    reported: Callable[[str], bool],
+    connected: Callable[[str], bool],
+    backed_off: frozenset[str],
+    overhead: Callable[[str], Mapping[str, int]],
+) -> dict[str, ClusterFacts]:
+    """What is known of each cluster besides its demand."""
+    return {
+        cluster: ClusterFacts(
+            reported=reported(cluster),
+            blocked=not connected(cluster) or cluster in backed_off,
+            overhead=overhead(cluster),
+        )
+        for cluster in clusters
+    }
