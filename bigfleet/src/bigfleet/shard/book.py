@@ -6,6 +6,10 @@ machine is under way, what is listed of it is put aside; an answer that was aske
 last action ended may be older than that action and is taken only where it shows the end of what
 the machine is doing.
 
+While a decision is being made in another thread, the columns may be written (the decision reads a
+snapshot), but the symbols both share must not grow: the few records that would bring a new name
+wait until it is over.
+
 Columns are the inventory's; what nodes are called and what clusters say of them is in `observed`.
 """
 
@@ -75,6 +79,8 @@ class Book:
         self._aside: dict[str, Machine] = {}
         self._acted: dict[str, float] = {}
         self._moving_since: dict[str, tuple[MachineState, int]] = {}
+        self._deciding = False
+        self._waiting: list[Machine] = []
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -150,6 +156,9 @@ class Book:
         if machine.id in self._busy and not own:
             self._aside[machine.id] = machine
             return Taken(Seen.ASIDE)
+        if self._deciding and self._brings_a_name(machine):
+            self._waiting.append(machine)
+            return Taken(Seen.ASIDE)
         known = self.get(machine.id)
         doubtful = known is not None and not own and self._may_be_stale(machine.id, asked_at)
         if known is not None and doubtful and not ends_transition(known, machine):
@@ -167,6 +176,13 @@ class Book:
             memory.pop(machine_id, None)
         self._tell(known, None)
         return Taken(Seen.CHANGED, lost=known.state in BOUND and bool(known.cluster))
+
+    def deciding(self, is_deciding: bool) -> None:
+        """A decision begins or ends; with its end comes what had to wait for it."""
+        self._deciding = is_deciding
+        waiting, self._waiting = self._waiting, []
+        for machine in waiting:
+            self.take(machine)
 
     # -- what the shard does ---------------------------------------------------------------------
 
@@ -289,6 +305,19 @@ class Book:
 
     def _may_be_stale(self, machine_id: str, asked_at: float | None) -> bool:
         return asked_at is not None and self._acted.get(machine_id, asked_at) > asked_at
+
+    def _brings_a_name(self, machine: Machine) -> bool:
+        """Whether taking a record would make the symbols or the labels' values grow."""
+        known = self.get(machine.id)
+        symbols = self.symbols
+        names = (*machine.resources, *(machine.allocatable or ()))
+        return (
+            known is None
+            or dict(known.labels) != dict(machine.labels)
+            or (bool(machine.cluster) and symbols.clusters.find(machine.cluster) < 0)
+            or (machine.stamp is not None and not symbols.knows(machine.stamp))
+            or any(symbols.resources.find(name) < 0 for name in names)
+        )
 
     def _forget_old_ends(self) -> None:
         oldest = self._clock.monotonic() - _ACTED_KEPT

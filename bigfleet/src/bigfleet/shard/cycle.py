@@ -152,7 +152,11 @@ class Cycle:
             plan = self.engine.decide(fleet, demand, policy, carry, now)
             return plan, orders_of(plan)
 
-        return await self.offload(decide)
+        self.book.deciding(True)
+        try:
+            return await self.offload(decide)
+        finally:
+            self.book.deciding(False)
 
     def _settle(self, orders: Iterable[Order], now: int) -> list[tuple[Machine, Machine]]:
         """Write what is about to be done, so that the next cycle counts it."""

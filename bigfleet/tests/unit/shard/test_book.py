@@ -197,3 +197,13 @@ def test_a_machine_in_its_grace_stays_configured_and_may_stay_after_all() -> Non
     left = world.book.leave("m-1", None)
     assert (left.state, left.leaving) == (S.CONFIGURED, Leaving(None, world.clock.now()))
     assert world.book.stay("m-1").leaving is None
+
+
+def test_a_record_that_brings_a_new_name_waits_while_a_decision_is_made() -> None:
+    world = World(machine())
+    world.book.deciding(True)
+    assert world.book.take(machine(S.CONFIGURED, cluster="unheard-of")).seen is Seen.ASIDE
+    assert world.book.take(machine(S.CREATING)).seen is Seen.CHANGED
+    assert world.book.symbols.clusters.find("unheard-of") == -1
+    world.book.deciding(False)
+    assert world.known().cluster == "unheard-of"

@@ -87,6 +87,11 @@ _IDENTITY_COLUMNS = (
 )  # fmt: skip
 
 
+def _said(stamp: Stamp) -> _Identity:
+    said = (stamp.priority, stamp.interruption, stamp.reclamation)
+    return (stamp.key, stamp.fingerprint, stamp.size_class, *said)
+
+
 class Symbols:
     """All interned text of one shard, and the identities stamps and needs are known by."""
 
@@ -119,10 +124,13 @@ class Symbols:
         found = self._identities.get(key)
         return self.identity(Stamp.for_need(need, 0)) if found is None else found
 
+    def knows(self, stamp: Stamp) -> bool:
+        """Whether what a stamp says has a number already."""
+        return _said(stamp) in self._identities
+
     def identity(self, stamp: Stamp) -> int:
         """The number of what a stamp says, its sequence apart."""
-        said = (stamp.priority, stamp.interruption, stamp.reclamation)
-        identity = (stamp.key, stamp.fingerprint, stamp.size_class, *said)
+        identity = _said(stamp)
         found = self._identities.get(identity)
         if found is None:
             found = self._identities[identity] = len(self._stamps)
