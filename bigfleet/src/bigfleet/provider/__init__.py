@@ -1,6 +1,7 @@
 """The dial-out side of the provider protocol: how a shard speaks to the providers it knows.
 
     client     six calls as values: tokens, deadlines, answers checked
+    pages      a List as bytes: which record lies where
     transport  how a call reaches a provider: a gRPC channel that follows its TLS files
     registry   several providers, by name
     errors     what a call can end with
@@ -28,17 +29,21 @@ from bigfleet.provider.errors import (
     UnknownProviderError,
     UnusableAnswerError,
 )
+from bigfleet.provider.pages import GarbageError, Page, id_of, read_page
 from bigfleet.provider.registry import Providers
-from bigfleet.provider.transport import CallError, GrpcTransport, Transport
+from bigfleet.provider.transport import CallError, GrpcTransport, ListsRaw, Transport
 
 __all__ = [
     "Ack",
     "CallError",
     "FencedError",
+    "GarbageError",
     "GrpcTransport",
     "Listing",
+    "ListsRaw",
     "NotFoundError",
     "NotSupportedError",
+    "Page",
     "ProviderClient",
     "ProviderError",
     "ProviderSite",
@@ -48,4 +53,6 @@ __all__ = [
     "Transport",
     "UnknownProviderError",
     "UnusableAnswerError",
+    "id_of",
+    "read_page",
 ]

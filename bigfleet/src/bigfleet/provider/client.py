@@ -1,21 +1,24 @@
 """One provider, spoken to in values: every call stamped, with a deadline, its answer checked.
 
 A call is one attempt with one token; nothing is repeated here. What a status means is decided in
-`errors`, how bytes travel in `transport`, which records a shard may take in `bigfleet.wire`.
+`errors`, how bytes travel in `transport`, which records a shard may take in `bigfleet.wire`. Lists
+come decoded, or as bytes (see `pages`) for those who know most of the records already.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from bigfleet.model import Machine, MachineError, MachineState
 from bigfleet.provider.errors import SiteError, UnusableAnswerError, failed_call
-from bigfleet.provider.transport import CallError, GrpcTransport, Transport
+from bigfleet.provider.transport import CallError, GrpcTransport, ListsRaw, Transport
 from bigfleet.wire.errors import UnknownStateError
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet.wire.machines import machine_from_proto
@@ -27,8 +30,13 @@ LIST_SECONDS: Final = 120.0
 
 _CHUNK: Final = 200
 """Records converted between two turns of the event loop: 5 ms of work, at 25 us a record."""
+_LATE: Final = 1.0
+"""Seconds a transport may be over its deadline before the call is given up for it."""
 
+_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+Watch = Callable[[str, str, str, float], None]
+"""Is told of every call that ended: provider, method, gRPC status name, seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +84,28 @@ class Listing:
 class ProviderClient:
     """The six calls to one provider."""
 
-    def __init__(self, site: ProviderSite, stamps: FencingStamps, transport: Transport) -> None:
+    def __init__(
+        self,
+        site: ProviderSite,
+        stamps: FencingStamps,
+        transport: Transport,
+        watch: Watch | None = None,
+    ) -> None:
         self.site = site
         self._stamps = stamps
         self._transport = transport
+        self._watch = watch
 
     @classmethod
     def dial(
-        cls, site: ProviderSite, stamps: FencingStamps, files: TlsFiles | None = None
+        cls,
+        site: ProviderSite,
+        stamps: FencingStamps,
+        files: TlsFiles | None = None,
+        watch: Watch | None = None,
     ) -> ProviderClient:
         """A client over gRPC. Nothing is dialled before the first call."""
-        return cls(site, stamps, GrpcTransport(site.address, files))
+        return cls(site, stamps, GrpcTransport(site.address, files), watch)
 
     @property
     def name(self) -> str:
@@ -103,7 +122,7 @@ class ProviderClient:
             sequence_number=token.sequence,
         )
         call = self._transport.create(request, seconds)
-        return await self._mutate("Create", machine_id, call)
+        return await self._mutate("Create", machine_id, call, seconds)
 
     async def configure(
         self,
@@ -126,7 +145,7 @@ class ProviderClient:
             sequence_number=token.sequence,
         )
         call = self._transport.configure(request, seconds)
-        return await self._mutate("Configure", machine_id, call)
+        return await self._mutate("Configure", machine_id, call, seconds)
 
     async def drain(
         self,
@@ -145,7 +164,7 @@ class ProviderClient:
             sequence_number=token.sequence,
         )
         call = self._transport.drain(request, seconds)
-        return await self._mutate("Drain", machine_id, call)
+        return await self._mutate("Drain", machine_id, call, seconds)
 
     async def delete(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Ack:
         """Give a host back."""
@@ -157,12 +176,12 @@ class ProviderClient:
             sequence_number=token.sequence,
         )
         call = self._transport.delete(request, seconds)
-        return await self._mutate("Delete", machine_id, call)
+        return await self._mutate("Delete", machine_id, call, seconds)
 
     async def get(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Machine:
         """One machine as it is now; MachineError when its record must not be taken."""
         call = self._transport.get(pb.MachineRef(id=machine_id), seconds)
-        return self._machine("Get", await self._answered("Get", machine_id, call))
+        return self._machine("Get", await self._answered("Get", machine_id, call, seconds))
 
     async def list(
         self,
@@ -178,7 +197,8 @@ class ProviderClient:
             max_results=max_results,
             since_revision=since,
         )
-        found = await self._answered("List", "", self._transport.list(request, seconds))
+        call = self._transport.list(request, seconds)
+        found = await self._answered("List", "", call, seconds)
         machines: list[Machine] = []
         refused: list[Refused] = []
         for number, record in enumerate(found.machines, 1):
@@ -190,26 +210,79 @@ class ProviderClient:
                 await asyncio.sleep(0)
         return Listing(tuple(machines), tuple(refused), found.revision)
 
+    async def list_raw(
+        self, *, max_results: int = 0, since: bytes = b"", seconds: float = LIST_SECONDS
+    ) -> bytes:
+        """The same as the bytes of a MachineList, for `pages.read_page` and `decode`."""
+        request = pb.ListFilter(max_results=max_results, since_revision=since)
+        if isinstance(self._transport, ListsRaw):
+            raw = self._transport.list_raw(request, seconds)
+            return await self._answered("List", "", raw, seconds)
+        call = self._transport.list(request, seconds)
+        found = await self._answered("List", "", call, seconds)
+        # In one order, whatever became of the maps in it: equal records have equal bytes.
+        return found.SerializeToString(deterministic=True)
+
+    def decode(self, record: bytes) -> Machine:
+        """A record of a raw list as a value; may be called away from the event loop.
+
+        Raises MachineError when this record must not be taken, UnusableAnswerError when nothing of
+        its list can be used.
+        """
+        try:
+            proto = pb.Machine.FromString(record)
+        except DecodeError as error:
+            raise UnusableAnswerError(
+                self.name, "List", "", grpc.StatusCode.OK, f"no machine record: {error}"
+            ) from error
+        return self._machine("List", proto)
+
     async def close(self) -> None:
         """Hang up. Calls under way end CANCELLED."""
         await self._transport.close()
 
-    async def _mutate(self, method: str, machine_id: str, call: Awaitable[pb.TransitionAck]) -> Ack:
-        ack = await self._answered(method, machine_id, call)
+    async def _mutate(
+        self, method: str, machine_id: str, call: Awaitable[pb.TransitionAck], seconds: float
+    ) -> Ack:
+        ack = await self._answered(method, machine_id, call, seconds)
         try:
             return Ack(ack.operation_id, self._machine(method, ack.machine))
         except MachineError as error:
             return Ack(ack.operation_id, None, Refused(ack.machine.id, error))
 
-    async def _answered(self, method: str, machine_id: str, call: Awaitable[_T]) -> _T:
+    async def _answered(
+        self, method: str, machine_id: str, call: Awaitable[_T], seconds: float
+    ) -> _T:
+        loop = asyncio.get_running_loop()
+        began, code = loop.time(), grpc.StatusCode.CANCELLED
         try:
-            return await call
+            # The transport keeps the deadline; one that hangs all the same must not hang us.
+            async with asyncio.timeout(seconds + _LATE) as limit:
+                answer = await call
+            code = grpc.StatusCode.OK
+            return answer
         except CallError as error:
-            raise failed_call(self.name, method, machine_id, error.code, error.text) from error
+            code = error.code
+            raise failed_call(self.name, method, machine_id, code, error.text) from error
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            code = grpc.StatusCode.DEADLINE_EXCEEDED
+            text = f"no answer within {seconds:g} s"
+            raise failed_call(self.name, method, machine_id, code, text) from error
+        finally:
+            if self._watch is not None:
+                self._watch(self.name, method, code.name, loop.time() - began)
 
     def _machine(self, method: str, record: pb.Machine) -> Machine:
+        def complain(complaint: str) -> None:
+            _log.warning(
+                "shard_metadata decode failed at ingest",
+                extra={"machine": record.id, "reason": "shard_metadata", "error": complaint},
+            )
+
         try:
-            return machine_from_proto(record, self.name, self.site.region)
+            return machine_from_proto(record, self.name, self.site.region, complain)
         except UnknownStateError as error:
             raise UnusableAnswerError(
                 self.name, method, record.id, grpc.StatusCode.OK, str(error)

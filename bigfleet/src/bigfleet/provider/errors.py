@@ -4,7 +4,7 @@
     ├── NotFoundError           NOT_FOUND: the provider has no such machine
     ├── NotSupportedError       UNIMPLEMENTED: Delete where hosts cannot be given back
     ├── FencedError             FAILED_PRECONDITION: a newer process of this shard was here
-    └── UnusableAnswerError     OK, with a machine state that this release does not know
+    └── UnusableAnswerError     OK, with bytes or a machine state nobody here understands
     UnknownProviderError        no provider has that name
     SiteError                   a name or address that nobody could dial
 

@@ -1,0 +1,101 @@
+"""The answer to a List as it came over the wire: where each record lies, and whose it is.
+
+Most records of a long list are those of the list before. Whoever can tell by their bytes need not
+decode them, so here nothing is decoded: a page is one piece of bytes and the places of its records.
+Bytes that are no list are refused as a whole.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import Final
+
+_ID: Final = 0x0A
+"""Field 1 of a record, a text: its id, which comes first where fields are written in order."""
+_VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
+_MACHINES: Final = 1
+_REVISION: Final = 2
+
+
+class GarbageError(ValueError):
+    """Bytes that are no list of machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer. Record i lies at `starts[i]:ends[i]`."""
+
+    payload: bytes = field(repr=False)
+    starts: array[int] = field(repr=False)
+    ends: array[int] = field(repr=False)
+    revision: bytes = field(default=b"", repr=False)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def record(self, index: int) -> bytes:
+        """One record as the provider wrote it."""
+        return self.payload[self.starts[index] : self.ends[index]]
+
+
+def read_page(payload: bytes) -> Page:
+    """Find the records of a MachineList without decoding them."""
+    starts, ends = array("q"), array("q")
+    revision, at, size = b"", 0, len(payload)
+    while at < size:
+        tag, at = _varint(payload, at)
+        number, kind = tag >> 3, tag & 7
+        if kind != _LENGTH:
+            at = _past(payload, at, kind)
+            continue
+        length, at = _varint(payload, at)
+        end = at + length
+        if end > size:
+            raise GarbageError(f"a field of {length} bytes at {at} of {size} is cut off")
+        if number == _MACHINES:
+            starts.append(at)
+            ends.append(end)
+        elif number == _REVISION:
+            revision = payload[at:end]
+        at = end
+    return Page(payload, starts, ends, revision)
+
+
+def id_of(record: bytes) -> str:
+    """The id a record opens with; empty when it opens with something else."""
+    if len(record) < 2 or record[0] != _ID:
+        return ""
+    length, at = record[1], 2
+    if length >= 0x80:
+        try:
+            length, at = _varint(record, 1)
+        except GarbageError:
+            return ""
+    try:
+        return record[at : at + length].decode() if at + length <= len(record) else ""
+    except UnicodeDecodeError:
+        return ""
+
+
+def _varint(payload: bytes, at: int) -> tuple[int, int]:
+    """The number at a place, and the place after it."""
+    number = shift = 0
+    while at < len(payload) and shift < 64:
+        byte = payload[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, at
+        shift += 7
+    raise GarbageError(f"the number before byte {at} has no end")
+
+
+def _past(payload: bytes, at: int, kind: int) -> int:
+    """The place after a field that holds no bytes; unknown fields are passed over."""
+    if kind == _VARINT:
+        return _varint(payload, at)[1]
+    width = {_EIGHT: 8, _FOUR: 4}.get(kind)
+    if width is None or at + width > len(payload):
+        raise GarbageError(f"the field before byte {at} is of kind {kind}, which is none or cut")
+    return at + width
