@@ -9,6 +9,7 @@ made is removed.
 import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 
 from structlog.typing import FilteringBoundLogger
 
@@ -38,6 +39,16 @@ STORE_PAUSE = 1.0
 # A Create that was refused like this left nothing behind that would have to be looked for.
 NOTHING_MADE = (OutOfCapacity, QuotaExceeded)
 INTERRUPTED = "configure was running when the provider stopped and its bootstrap data is not kept"
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a transition ends: what it changes, and who hears whether that took effect."""
+
+    record: Record
+    work: Work
+    edit: Callable[[Record], Edit]
+    then: Callable[[bool], None]
 
 
 class Runner:
@@ -105,7 +116,7 @@ class Runner:
             nonlocal expired
             expired = True
             task.cancel()
-            self._end_with(self._failed(record, work, self._expiry(work, resumed=resumed)))
+            self._failed(record, work, self._expiry(work, resumed=resumed))
 
         def over(done: "asyncio.Task[Host | None]") -> None:
             timer.cancel()
@@ -113,29 +124,29 @@ class Runner:
             if expired:
                 self._came_late(done, record, work)
             elif not (done.cancelled() and self._stopping):
-                self._end_with(self._ended(done, record, work))
+                self._ended(done, record, work)
 
         timer = clock.call_later(seconds, time_is_up)
         task.add_done_callback(over)
 
-    def _end_with(self, ending: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(ending)
+    def _aside(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _ended(self, done: "asyncio.Task[Host | None]", record: Record, work: Work) -> None:
+    def _ended(self, done: "asyncio.Task[Host | None]", record: Record, work: Work) -> None:
         """The work is over in time: with a result, an error, or a bug."""
         try:
             host = done.result()
         except SubstrateError as error:
-            await self._failed(record, work, error)
+            self._failed(record, work, error)
         except (asyncio.CancelledError, Exception) as error:  # noqa: BLE001 - a bug must end as well
             self._metrics.panics.inc()
             self._log.error("transition met a bug", machine=record.id, exc_info=error)
             text = f"{work.kind.word} met a bug: {type(error).__name__}: {error}"
-            await self._failed(record, work, SubstrateError(text))
+            self._failed(record, work, SubstrateError(text))
         else:
-            await self._succeeded(record, work, host)
+            self._succeeded(record, work, host)
 
     def _expiry(self, work: Work, *, resumed: bool) -> SubstrateError:
         if resumed and work.kind is Kind.CONFIGURE:
@@ -145,7 +156,7 @@ class Runner:
         text = f"{work.kind.word} did not end within {limit}"
         return TransitionTimeout(f"{text}: {doing}" if doing else text)
 
-    async def _succeeded(self, record: Record, work: Work, host: Host | None) -> None:
+    def _succeeded(self, record: Record, work: Work, host: Host | None) -> None:
         def ended(current: Record) -> Edit:
             shape = self._steps.refined(current) if work.kind is Kind.CREATE else None
             after = succeed(current, work.kind, host=host.ref if host else "", shape=shape)
@@ -158,12 +169,15 @@ class Runner:
                 return Edit(remove=record.id, work_ended=record.id)
             return Edit(record=after, work_ended=record.id, notes=notes)
 
-        if await self._end(record, work, ended):
-            self._report(record, work, "success", "")
-        elif work.kind is Kind.CREATE and host is not None:
-            await self._discard(record, work, host)
+        def then(applied: bool) -> None:
+            if applied:
+                self._report(record, work, "success", "")
+            elif work.kind is Kind.CREATE and host is not None:
+                self._aside(self._discard(record, work, host))
 
-    async def _failed(self, record: Record, work: Work, error: SubstrateError) -> None:
+        self._end(_End(record, work, ended, then))
+
+    def _failed(self, record: Record, work: Work, error: SubstrateError) -> None:
         line = error_line(error)
         at = self._runtime.clock.now()
 
@@ -173,35 +187,57 @@ class Runner:
                 edit.late[work.operation] = Late(record.id, at)
             return edit
 
-        if not await self._end(record, work, ended):
-            return
-        outcome = {"Timeout": "timeout", "Interrupted": "interrupted"}.get(error.word, "failed")
-        self._report(record, work, outcome, line)
-        failed = self._ledger.inventory.get(record.id)
-        if failed is not None:
-            self._on_failed(failed)
-        if isinstance(error, Gone):
-            self._on_gone()
+        def then(applied: bool) -> None:
+            if not applied:
+                return
+            outcome = {"Timeout": "timeout", "Interrupted": "interrupted"}.get(error.word, "failed")
+            self._report(record, work, outcome, line)
+            failed = self._ledger.inventory.get(record.id)
+            if failed is not None:
+                self._on_failed(failed)
+            if isinstance(error, Gone):
+                self._on_gone()
 
-    async def _end(self, record: Record, work: Work, ended: Callable[[Record], Edit]) -> bool:
-        """Commit an end if it still concerns the machine; wait for a store that is full."""
-        self._steps.doing.pop(work.operation, None)
-        while True:
-            async with self._ledger.turn(record.id):
-                current = self._ledger.inventory.get(record.id)
-                if current is None or not in_progress(current, work.kind, work.operation):
-                    return False
-                try:
-                    await self._ledger.commit(ended(current))
-                    return True
-                except StoreUnavailable as error:
-                    self._log.error("the end of a transition waits for the store", error=str(error))
-            await self._runtime.clock.sleep(STORE_PAUSE)
+        self._end(_End(record, work, ended, then))
+
+    def _end(self, end: "_End") -> None:
+        """Commit an end if it still concerns the machine; at once where its turn is free."""
+        self._steps.doing.pop(end.work.operation, None)
+        if self._ledger.turns.take_now(end.record.id):
+            self._commit(end)
+        else:
+            self._aside(self._end_after(0.0, end))
+
+    async def _end_after(self, seconds: float, end: "_End") -> None:
+        if seconds:
+            await self._runtime.clock.sleep(seconds)
+        await self._ledger.turns.take(end.record.id)
+        self._commit(end)
+
+    def _commit(self, end: "_End") -> None:
+        """Holding the machine's turn. A store that is full is tried again, an end never dropped."""
+        machine, turns = end.record.id, self._ledger.turns
+        current = self._ledger.inventory.get(machine)
+        if current is None or not in_progress(current, end.work.kind, end.work.operation):
+            turns.give(machine)
+            end.then(False)
+            return
+
+        def done(error: StoreUnavailable | None) -> None:
+            turns.give(machine)
+            if error is None:
+                end.then(True)
+                return
+            self._log.error("the end of a transition waits for the store", error=str(error))
+            if not self._stopping:
+                self._aside(self._end_after(STORE_PAUSE, end))
+
+        self._ledger.submit(end.edit(current), done)
 
     def _came_late(self, done: "asyncio.Task[Host | None]", record: Record, work: Work) -> None:
         """The time was up before the work was: drop what it brought."""
         if not done.cancelled() and done.exception() is None and not self._stopping:
-            self._end_with(self._discard(record, work, done.result()))
+            self._aside(self._discard(record, work, done.result()))
 
     async def _discard(self, record: Record, work: Work, host: Host | None) -> None:
         self._metrics.ended(work.kind, "discarded", 0.0)

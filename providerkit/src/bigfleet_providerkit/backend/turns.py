@@ -17,12 +17,18 @@ class Turns:
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
+    def take_now(self, machine: str) -> bool:
+        """Take a turn that is free; False where another change is under way."""
+        if machine in self._waiting:
+            return False
+        self._waiting[machine] = deque()
+        return True
+
     async def take(self, machine: str) -> None:
         """Wait until no other change of the machine is under way."""
-        waiting = self._waiting.get(machine)
-        if waiting is None:
-            self._waiting[machine] = deque()
+        if self.take_now(machine):
             return
+        waiting = self._waiting[machine]
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting.append(granted)
         try:

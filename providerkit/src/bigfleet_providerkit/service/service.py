@@ -104,14 +104,16 @@ class ProviderService:
             raise Refusal(Code.UNIMPLEMENTED, "this provider's machines cannot be given back")
         if self.closing:
             raise Refusal(Code.UNAVAILABLE, "the provider is shutting down")
-        await self._ledger.turns.take(mutation.machine)
+        turns = self._ledger.turns
+        if not turns.take_now(mutation.machine):
+            await turns.take(mutation.machine)
         # From here to the answer nothing is awaited but the commit, which needs no caller.
         try:
             edit = Edit()
             self._pass_fence(mutation, edit)
             answer = self._decide(mutation, edit)
         except BaseException:
-            self._ledger.turns.give(mutation.machine)
+            turns.give(mutation.machine)
             raise
         return await self._commit(mutation, edit, answer)
 

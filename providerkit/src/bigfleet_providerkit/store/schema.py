@@ -7,11 +7,11 @@ bytes, so that NUL survives. Rows lie in the order of their key without a second
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bigfleet_providerkit.errors import StateError
-from bigfleet_providerkit.store.interface import TABLES, Changes
+from bigfleet_providerkit.store.interface import TABLES
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x42466C74  # "BFlt", in the header of the file
@@ -126,47 +126,3 @@ def read_tables(connection: sqlite3.Connection, path: Path) -> dict[str, dict[by
                 )
             rows[key] = value
     return tables
-
-
-def write_changes(connection: sqlite3.Connection, changes: Changes) -> None:
-    """One transaction."""
-    puts: dict[str, list[bytes | int]] = {}
-    drops: dict[str, list[bytes | int]] = {}
-    for (table, key), value in changes.items():
-        if value is None:
-            drops.setdefault(table, []).append(key)
-        else:
-            puts.setdefault(table, []).extend((key, value, checksum(key, value)))
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for table, fields in puts.items():
-            _in_pieces(connection, f"INSERT OR REPLACE INTO {table} VALUES ", "(?,?,?)", fields)
-        for table, fields in drops.items():
-            _in_pieces(connection, f"DELETE FROM {table} WHERE key IN (VALUES ", "(?)", fields, ")")
-        connection.execute("COMMIT")
-    except sqlite3.Error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-# A statement per row would hand the interpreter's lock to the event loop once per row, and get it
-# back one switch interval later: with 500 rows that was half a second, with pieces it is nothing.
-_PIECES = (512, 64, 8, 1)
-
-
-def _in_pieces(
-    connection: sqlite3.Connection,
-    start: str,
-    row: str,
-    fields: Sequence[bytes | int],
-    end: str = "",
-) -> None:
-    width = row.count("?")
-    position = 0
-    while position < len(fields):
-        left = (len(fields) - position) // width
-        size = next(piece for piece in _PIECES if piece <= left)
-        statement = start + ",".join([row] * size) + end
-        connection.execute(statement, fields[position : position + size * width])
-        position += size * width

@@ -17,7 +17,8 @@ from pathlib import Path
 from bigfleet_providerkit.errors import StateError, StoreUnavailable
 from bigfleet_providerkit.store.interface import Changes, Done, Observer, Quiet, Tables
 from bigfleet_providerkit.store.lock import StateLock
-from bigfleet_providerkit.store.schema import prepare_schema, read_tables, write_changes
+from bigfleet_providerkit.store.schema import prepare_schema, read_tables
+from bigfleet_providerkit.store.writing import prepare_writing, write_changes
 
 # Every row touches a page or two of 4 KiB, so the log stays around 64 MiB.
 ROWS_PER_COMPACTION = 10_000
@@ -50,6 +51,7 @@ class SqliteStore:
             self._connection = _connect(self._file)
             prepare_schema(self._connection, self._file, label)
             tables = read_tables(self._connection, self._file)
+            prepare_writing(self._connection)
         except (sqlite3.Error, StateError) as error:
             self._observer.store_failed("load")
             self._release()
