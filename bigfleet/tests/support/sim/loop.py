@@ -74,7 +74,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def __init__(self, rng: Random, *, step_limit: int = 0) -> None:
         self.steps = 0
-        self.on_step: Callable[[], None] | None = None
         self._rng = rng
         self._step_limit = step_limit
         self._now = 0.0
@@ -178,8 +177,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         text = str(context.get("message", "a callback failed"))
         failure = UnhandledError(f"{text}: {error!r}")
         failure.__cause__ = error
-        if self._failure is None:
-            self._failure = failure
+        self.fail(failure)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         """The same."""
@@ -211,6 +209,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             sys.set_asyncgen_hooks(*hooks)
             self._running = False
 
+    def fail(self, error: BaseException) -> None:
+        """End the run with this error when the present step is over; the first one counts."""
+        if self._failure is None:
+            self._failure = error
+
     def resume(self, process: Process) -> None:
         """End a process's pause: what had been waiting is ready."""
         if process.life is Life.PAUSED:
@@ -239,8 +242,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if process is not None:
             process.stepped()
         self._raise_failure()
-        if self.on_step is not None:
-            self.on_step()
         if self._since_jump > INSTANT_LIMIT:
             raise SpinError(f"{INSTANT_LIMIT} callbacks at {self._now:.3f} s\n{self.describe()}")
         if self._step_limit and self.steps >= self._step_limit:
