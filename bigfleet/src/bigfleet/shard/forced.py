@@ -1,0 +1,67 @@
+"""Which reclaims had a reason outside the engine, and which had none.
+
+A reclaim is forced when, since the machine was last claimed, its cluster came to ask for less, or
+supply of the cluster that was counted as lost came back, or when the machine is no Ready node and
+long past its deadline. Everything else is churn at unchanged demand: its target is zero.
+
+Demand is compared cluster by cluster: which of a cluster's rows a machine could have served is not
+asked, so a row that shrank excuses the reclaim of any machine of its cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision import ActionKind, Plan, Policy
+from bigfleet.model import Machine, MachineState
+from bigfleet.model.lifecycle import BOUND
+
+I64 = npt.NDArray[np.int64]
+S = MachineState
+
+
+class Forced:
+    """What happened to clusters, and since when machines are not claimed."""
+
+    def __init__(self) -> None:
+        self._reason_at: dict[str, int] = {}
+        self._last_claimed: I64 = np.zeros(0, np.int64)
+        self._last_cycle = 0
+
+    def asked_for_less(self, cluster: str, now: int) -> None:
+        """A row of a cluster shrank or went away."""
+        self._reason_at[cluster] = now
+
+    def changed(self, before: Machine | None, after: Machine | None, now: int) -> None:
+        """A machine changed; supply that returns makes its replacement surplus."""
+        if after is None or after.state not in BOUND or not after.cluster:
+            return
+        if before is None or before.state is S.FAILED:
+            self._reason_at[after.cluster] = now
+
+    def unforced(self, plan: Plan, policy: Policy, now: int) -> int:
+        """How many reclaims of a plan nothing forced. Call it once for every cycle."""
+        since = plan.carry.unclaimed_since
+        self._note(since, now)
+        actions, fleet = plan.actions, plan.fleet
+        rows = actions.machine[actions.kind == ActionKind.RECLAIM]
+        if not len(rows):
+            return 0
+        reasons = np.array(
+            [self._reason_at.get(name, 0) for name in fleet.symbols.clusters] or [0], np.int64
+        )
+        late = [
+            now - fleet.not_ready_since.get(row, now) > policy.readiness_deadline
+            for row in rows.tolist()
+        ]
+        claimed = self._last_claimed[rows]
+        return int(((reasons[fleet.cluster[rows]] < claimed) & ~np.array(late)).sum())
+
+    def _note(self, since: I64, now: int) -> None:
+        grown = np.zeros(len(since), np.int64)
+        known = min(len(grown), len(self._last_claimed))
+        grown[:known] = self._last_claimed[:known]
+        # Nobody claims it since this cycle, so somebody did in the one before.
+        grown[since == now] = self._last_cycle
+        self._last_claimed, self._last_cycle = grown, now

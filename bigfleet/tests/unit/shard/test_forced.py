@@ -1,0 +1,66 @@
+"""Reclaims at unchanged demand are counted; those that something outside forced are not."""
+
+from dataclasses import replace
+
+from bigfleet.decision import Carry, Engine, Plan, Policy
+from bigfleet.inventory import Inventory
+from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Need, Profile, Stamp
+from bigfleet.model.columns import Demand, Symbols
+from bigfleet.model.facts import ClusterFacts
+from bigfleet.shard.forced import Forced
+
+SECOND = 1_000_000_000
+NEED = Need("c-1", Profile.of([]), {"cpu": 8000}, {"cpu": 4000})
+
+
+class World:
+    """Two machines for one need of two units; cycles ten seconds apart."""
+
+    def __init__(self) -> None:
+        self.symbols = Symbols()
+        self.inventory = Inventory(self.symbols)
+        self.inventory.load(
+            Machine(
+                f"m-{i}", MachineState.CONFIGURED, HostRef("p", f"h-{i}"), "p", "", "c-1", "t", "z",
+                CapacityType.ON_DEMAND, resources={"cpu": 4000}, stamp=Stamp.for_need(NEED, i + 1),
+            )
+            for i in range(2)
+        )  # fmt: skip
+        self.forced = Forced()
+        self.carry = Carry()
+        self.now = 1_000 * SECOND
+
+    def cycle(self, *needs: Need) -> int:
+        """A cycle at this demand; how many reclaims nothing forced."""
+        demand = Demand.of(needs, {"c-1": ClusterFacts()}, self.symbols)
+        plan: Plan = Engine().decide(
+            self.inventory.snapshot(), demand, Policy(), self.carry, self.now
+        )
+        self.carry = plan.carry
+        counted = self.forced.unforced(plan, Policy(), self.now)
+        self.now += 10 * SECOND
+        return counted
+
+
+def test_a_reclaim_after_demand_shrank_is_forced() -> None:
+    world = World()
+    assert world.cycle(NEED) == 0
+    world.forced.asked_for_less("c-1", world.now - SECOND)
+    assert [world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)] == [0] * 5
+
+
+def test_a_reclaim_that_nothing_explains_is_counted() -> None:
+    world = World()
+    world.forced.asked_for_less("c-1", world.now - SECOND)
+    world.cycle(NEED)
+    counted = [world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)]
+    assert sum(counted) > 0
+
+
+def test_supply_that_came_back_explains_the_reclaim_of_its_replacement() -> None:
+    world = World()
+    world.cycle(NEED)
+    back = next(iter(world.inventory))
+    failed = replace(back, state=MachineState.FAILED, last_error="HostLost: gone")
+    world.forced.changed(failed, back, world.now)
+    assert [world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)] == [0] * 5
