@@ -55,6 +55,7 @@ def make_logger(
     level: str = "info", form: str = "text", file: TextIO | None = None
 ) -> FilteringBoundLogger:
     """A logger that writes to stderr."""
+    # Bound once: the proxy that wrap_logger gives would be bound again for every line.
     logger: FilteringBoundLogger = structlog.wrap_logger(
         structlog.WriteLogger(file or sys.stderr),
         processors=[
@@ -64,7 +65,7 @@ def make_logger(
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         context_class=dict,
         cache_logger_on_first_use=False,
-    )
+    ).bind()
     return logger
 
 
@@ -74,5 +75,5 @@ def silent_logger() -> FilteringBoundLogger:
         structlog.ReturnLogger(),
         processors=[],
         wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
-    )
+    ).bind()
     return logger

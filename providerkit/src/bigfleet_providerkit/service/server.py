@@ -66,8 +66,9 @@ class GrpcServer:
         self._credentials = credentials
         self._server = grpc.aio.server(options=OPTIONS)
         self._health = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        # In the order in which a call looks for its handler.
         self._server.add_generic_rpc_handlers((self._handlers(),))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if reflection:
             _add_reflection(self._server)
 
