@@ -9,6 +9,7 @@ every run.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import heapq
 import itertools
@@ -84,6 +85,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._running = False
         self._closed = False
         self._tasks: list[weakref.ref[asyncio.Task[Any]]] = []
+        self._processes: dict[Process, None] = {}
         self._failure: BaseException | None = None
 
     # What the program sees.
@@ -148,6 +150,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             remember(self._tasks, task)
         else:
             process.owns(task)
+            self._processes[process] = None
         return task
 
     def get_debug(self) -> bool:
@@ -206,6 +209,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             return answer
         finally:
             asyncio._set_running_loop(None)
+            self._dispose()
             sys.set_asyncgen_hooks(*hooks)
             self._running = False
 
@@ -267,12 +271,18 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def describe(self) -> str:
         """The tasks that have not ended, and where each of them waits."""
-        processes = {process for _, process in self._ready if process}
-        processes |= {process for *_, process in self._timers if process}
-        tasks = unfinished(self._tasks)
-        for process in sorted(processes, key=lambda process: process.name):
-            tasks += process.unfinished()
+        alive = [process for process in self._processes if process.alive]
+        tasks = [*unfinished(self._tasks), *(task for p in alive for task in p.unfinished())]
         return "\n".join(f"  {_where(task)}" for task in tasks) or "  no tasks"
+
+    def _dispose(self) -> None:
+        """Let go of what has not ended, so that nobody is told about it later."""
+        everybody = [process.unfinished() for process in self._processes]
+        for task in [*unfinished(self._tasks), *(task for tasks in everybody for task in tasks)]:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            # Clean-up may want the loop, which has ended.
+            with contextlib.suppress(RuntimeError):
+                task.get_coro().close()  # type: ignore[union-attr]
 
 
 def virtual_loop(seed: int | str, *, step_limit: int = 0) -> VirtualLoop:

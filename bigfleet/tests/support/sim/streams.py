@@ -87,7 +87,7 @@ class Pipe(Generic[T]):
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._arrived: deque[T | None] = deque()
-        self._on_way = 0
+        self._on_way: deque[T | None] = deque()
         self._latest = 0.0
         self._ended = False
         self._broken = False
@@ -97,7 +97,7 @@ class Pipe(Generic[T]):
 
     async def put(self, frame: T) -> None:
         """Send; waits while too much is on the way."""
-        while self._on_way + len(self._arrived) >= WINDOW and not self._broken:
+        while len(self._on_way) + len(self._arrived) >= WINDOW and not self._broken:
             waiter = asyncio.get_running_loop().create_future()
             self._writers.append(waiter)
             await waiter
@@ -139,15 +139,16 @@ class Pipe(Generic[T]):
         self._wake_all()
 
     def _send(self, frame: T | None) -> None:
-        self._on_way += 1
+        self._on_way.append(frame)
         network, loop = self._connection.network, asyncio.get_running_loop()
         if network.weather.reset and network.rng.random() < network.weather.reset:
             self._connection.break_soon()
         self._latest = max(self._latest, loop.time() + network.delay())
-        loop.call_at(self._latest, self._arrive, frame, context=NOWHERE)
+        loop.call_at(self._latest, self._arrive, context=NOWHERE)
 
-    def _arrive(self, frame: T | None) -> None:
-        self._on_way -= 1
+    def _arrive(self) -> None:
+        # The first on the way, whichever timer of one instant comes first.
+        frame = self._on_way.popleft()
         connection = self._connection
         if self._broken or connection.silent:
             return
