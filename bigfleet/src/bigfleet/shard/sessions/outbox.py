@@ -1,0 +1,72 @@
+"""Frames waiting for a session's writer: bounded, in order, newer ones in place of older ones.
+
+A frame with a key takes the place of the queued frame with the same key, so a slow operator is told
+how things are and not how they were. A frame without a key is never dropped; when there is no room
+for one, the session cannot go on. What is fed in at leisure, a replay, waits for room instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import Final, Generic, TypeVar
+
+F = TypeVar("F")
+
+DEFAULT_BOUND: Final = 8192
+
+
+class OutboxFullError(Exception):
+    """A frame found no room and replaces nothing."""
+
+
+class Outbox(Generic[F]):
+    """The queue of one session. Any number put in, one takes out."""
+
+    def __init__(self, bound: int = DEFAULT_BOUND) -> None:
+        if bound < 2:
+            raise ValueError(f"an outbox of {bound} frames cannot take a replay: use 2 or more")
+        self.bound = bound
+        self._frames: OrderedDict[str | int, F] = OrderedDict()
+        self._count = 0
+        self._something = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def put(self, frame: F, key: str = "") -> None:
+        """Queue a frame, in place of the one with its key; refused when there is no room."""
+        if key not in self._frames and len(self._frames) >= self.bound:
+            raise OutboxFullError(f"{self.bound} frames wait and the operator does not read them")
+        if key:
+            self._frames[key] = frame
+        else:
+            self._count += 1
+            self._frames[self._count] = frame
+        self._changed()
+
+    async def take(self) -> F:
+        """The frame that waits longest, once there is one."""
+        while not self._frames:
+            await self._something.wait()
+        _, frame = self._frames.popitem(last=False)
+        self._changed()
+        return frame
+
+    async def has_room(self) -> None:
+        """Returns when the outbox is at most half full: the other half is for what is new."""
+        while len(self._frames) > self.bound // 2:
+            await self._room.wait()
+
+    def _changed(self) -> None:
+        _set(self._something, bool(self._frames))
+        _set(self._room, len(self._frames) <= self.bound // 2)
+
+
+def _set(event: asyncio.Event, value: bool) -> None:
+    if value:
+        event.set()
+    else:
+        event.clear()
