@@ -1,1 +1,41 @@
-"""Simulated clusters: the operator's side of the session, for many clusters from one process."""
+"""Simulated clusters: the operator's side of the session, for many clusters from one process.
+
+    ports       what a cluster needs from outside: time, and a line to its shard
+    lines       the line over gRPC;  memory  the line inside one process
+    workload    objects with replicas;  generating  seeded ones;  changing  how demand moves
+    rollup      the objects as a roll-up, rows kept as bytes
+    nodes       what the shard says of machines, as nodes;  placing  pods on them;  drains
+    cluster     all of it as one cluster;  session, operator  its conversation with the shard
+    faults      what it can be told to do wrong
+    fleet       many clusters;  run, stats, summary  a whole run and what came of it
+
+A cluster behaves as a real one does where the shard can see it: demand is what exists, running or
+not; a pod that is evicted comes back; a node is Ready late, or never. Time, chance and transport
+are passed in, so that the same clusters run over a network and in a simulation on virtual time.
+"""
+
+from bigfleet.simcluster.behaviour import Behaviour
+from bigfleet.simcluster.cluster import SimCluster
+from bigfleet.simcluster.errors import LineClosedError, SimClusterError, WorkloadError
+from bigfleet.simcluster.fleet import SimFleet
+from bigfleet.simcluster.generating import Mix, make_workload
+from bigfleet.simcluster.operator import SimOperator
+from bigfleet.simcluster.ports import Clock, Dial, Line
+from bigfleet.simcluster.workload import Workload, WorkObject
+
+__all__ = [
+    "Behaviour",
+    "Clock",
+    "Dial",
+    "Line",
+    "LineClosedError",
+    "Mix",
+    "SimCluster",
+    "SimClusterError",
+    "SimFleet",
+    "SimOperator",
+    "WorkObject",
+    "Workload",
+    "WorkloadError",
+    "make_workload",
+]

@@ -1,0 +1,92 @@
+"""Keeps one cluster connected: session after session, with a growing pause between bad ones.
+
+The pause starts at half a second and doubles to thirty, each shortened at random so that a
+thousand clusters do not come back at once. It starts over after a good session, but not after one
+that another process of the same cluster took over: two of them would fight for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Final
+
+from bigfleet.simcluster.changing import Curve, Step
+from bigfleet.simcluster.cluster import SimCluster
+from bigfleet.simcluster.errors import LineClosedError
+from bigfleet.simcluster.ports import Dial
+from bigfleet.simcluster.session import Session
+
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 30.0
+
+
+class Pauses:
+    """How long to wait before the next attempt."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._next = FIRST_PAUSE
+
+    def after(self, *, good: bool, code: str) -> float:
+        """The pause after a session that ended like this."""
+        if good and code != "ABORTED":
+            self._next = FIRST_PAUSE
+        longest = self._next
+        self._next = min(LONGEST_PAUSE, 2 * longest)
+        return longest * self._rng.uniform(0.5, 1.0)
+
+
+class SimOperator:
+    """One cluster and its way to the shard."""
+
+    def __init__(self, cluster: SimCluster, dial: Dial, rng: Random) -> None:
+        self.cluster = cluster
+        self.session: Session | None = None
+        self.last_end = ""
+        """How the last session ended: a status, and what was said with it."""
+        self._dial, self._rng = dial, rng
+
+    async def run(self, delay: float = 0.0, curve: Curve = ()) -> None:
+        """Stay connected until cancelled, starting after a delay; demand follows the curve."""
+        await asyncio.sleep(delay)
+        for step in curve:
+            self.cluster.agenda.after(step.at_seconds, lambda step=step: self._step(step))  # type: ignore[misc]
+        pauses = Pauses(self._rng)
+        try:
+            while True:
+                good, code = await self._converse()
+                await asyncio.sleep(pauses.after(good=good, code=code))
+        finally:
+            self.cluster.stop()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the shard has acknowledged a session that is open."""
+        return self.session is not None and self.session.greeted
+
+    def disconnect(self) -> None:
+        """Cut the line, as a crash would. It comes back by itself."""
+        if self.session is not None:
+            self.session.drop()
+
+    async def _converse(self) -> tuple[bool, str]:
+        line = await self._dial(self.cluster.id)
+        session = self.session = Session(self.cluster, line)
+        code, text = "OK", ""
+        try:
+            await session.run()
+        except LineClosedError as error:
+            code, text = error.code, error.text
+        finally:
+            self.session = None
+            if code == "OK":
+                await line.close()
+            else:
+                line.drop()
+        self.cluster.stats.sessions_ended[code] += 1
+        self.last_end = f"{code}: {text}" if text else code
+        return session.good, code
+
+    def _step(self, step: Step) -> None:
+        self.cluster.change(step.change, step.share)
