@@ -1,0 +1,71 @@
+"""When many machines vanish at once: a partition is not a fire.
+
+A provider that suddenly lists far fewer bound machines has more likely lost sight of them than
+lost them. Their removal is held until three full Lists in a row have said the same of the machine;
+a machine that is listed again starts from the beginning. A machine that is reported Failed is no
+case for this rule: that is said, not inferred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+I64 = npt.NDArray[np.int64]
+B = npt.NDArray[np.bool_]
+
+SHARE: Final = 0.30
+LEAST: Final = 10
+LISTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which of the absent machines are gone, and which may only be out of sight."""
+
+    gone: I64
+    held: I64
+
+
+class MassLoss:
+    """The rule for one provider. Machines are numbers: rows of the inventory."""
+
+    def __init__(self) -> None:
+        self._rows: I64 = np.empty(0, np.int64)
+        self._lists: I64 = np.empty(0, np.int64)
+
+    @property
+    def holding(self) -> int:
+        """How many machines are held at present."""
+        return len(self._rows)
+
+    def judge(self, absent: I64, is_bound: B, bound: int) -> Verdict:
+        """A full List came without these machines; `bound` is how many of the provider's are bound.
+
+        `absent` names no row twice; `is_bound` says of each whether it serves a cluster.
+        """
+        if not is_mass_loss(int(is_bound.sum()), bound):
+            self.reset()
+            return Verdict(absent, np.empty(0, np.int64))
+        lists = np.ones(len(absent), np.int64)
+        if len(self._rows):
+            order = np.argsort(self._rows)
+            place = np.searchsorted(self._rows, absent, sorter=order)
+            before = order[np.minimum(place, len(order) - 1)]
+            again = self._rows[before] == absent
+            lists[again] += self._lists[before[again]]
+        believed = lists >= LISTS
+        self._rows, self._lists = absent[~believed], lists[~believed]
+        return Verdict(absent[believed], self._rows)
+
+    def reset(self) -> None:
+        """Nothing is missing any more."""
+        self._rows = self._lists = np.empty(0, np.int64)
+
+
+def is_mass_loss(absent: int, bound: int) -> bool:
+    """Whether so many absent ones of so many bound ones are too many to be believed at once."""
+    return absent >= LEAST and absent > SHARE * bound
