@@ -1,1 +1,13 @@
-"""What a process shows to the outside: metrics, logs, health and audit records."""
+"""What a process shows to the outside, and how it is told what to do.
+
+    metrics    one registry per component: names, series that exist from the start, build info
+    buckets    the three sets of histogram bounds
+    shard      everything a shard counts, one class with plain methods
+    cycles     the last cycles one by one, for exact quantiles
+    logs       log lines as text or JSON
+    http       /metrics, probes and debug pages, on a thread of their own
+    settings   flags, environment and file as one checked value
+
+Names, labels and label values of metrics, and the words that open log lines, are a public
+interface.
+"""

@@ -1,0 +1,16 @@
+"""Everything a shard counts.
+
+    deciding     cycles and their phases, actions decided, rails
+    executing    how actions ended, how long machines took
+    reconciling  providers: calls, losses, refused records
+    attending    operator sessions, roll-ups, and the coordinator
+    fleet        inventory, demand, shortfalls and spend of the last cycle, computed when scraped
+    metrics      `ShardMetrics`, which is all of it
+
+Parts of a shard call plain methods; nobody but this package knows the metrics library.
+"""
+
+from bigfleet.observe.shard.fleet import AGE_BUCKETS, ShortfallCounts
+from bigfleet.observe.shard.metrics import ShardMetrics
+
+__all__ = ["AGE_BUCKETS", "ShardMetrics", "ShortfallCounts"]
