@@ -1,0 +1,106 @@
+"""Who is calling: the one `bigfleet://` name in a peer's certificate, and what it may do.
+
+On plaintext there is no identity and nothing is checked. On mTLS a certificate without such a
+name, or with several, is nobody. Names are compared as text; nothing is above anything else,
+except that admin may do what readonly may. A surface says which names it lets in and the words of
+its refusal.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Protocol
+
+import grpc
+import grpc.aio
+from cryptography import x509
+
+ADMIN: Final = "bigfleet://admin"
+READONLY: Final = "bigfleet://readonly"
+NOBODY: Final = ""
+"""A certificate without a usable name."""
+
+_SCHEME: Final = "bigfleet"
+_log = logging.getLogger(__name__)
+
+
+class Called(Protocol):
+    """What is needed of the context of a call."""
+
+    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
+        """What the transport knows of the peer."""
+        ...
+
+
+class Abortable(Called, Protocol):
+    """A call that can be ended."""
+
+    async def abort(self, code: grpc.StatusCode, details: str = "") -> None:
+        """End the call; never returns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A row of the table of identities: who may call, and what the log says of others."""
+
+    words: str
+    names: frozenset[str]
+
+    def lets_in(self, identity: str | None) -> bool:
+        """Whether this peer may call; None is plaintext."""
+        return identity is None or identity in self.names
+
+
+SHARD_READ: Final = Surface("shard rejected read identity", frozenset({READONLY, ADMIN}))
+SHARD_ADMIN: Final = Surface("shard rejected admin identity", frozenset({ADMIN}))
+SHARD_STATUS: Final = Surface("shard rejected admin identity", frozenset({READONLY, ADMIN}))
+
+
+def cluster_name(cluster_id: str) -> str:
+    """The name of a cluster's operator."""
+    return f"bigfleet://cluster/{cluster_id}"
+
+
+def shard_name(shard_id: str) -> str:
+    """The name of a shard."""
+    return f"bigfleet://shard/{shard_id}"
+
+
+def identity_of(context: Called) -> str | None:
+    """The peer's single name; empty for none or several; None on plaintext."""
+    known = context.auth_context()
+    if b"ssl" not in known.get("transport_security_type", ()):
+        return None
+    for certificate in known.get("x509_pem_cert", ()):
+        return name_in(bytes(certificate))
+    return NOBODY
+
+
+@lru_cache(maxsize=4096)
+def name_in(certificate_pem: bytes) -> str:
+    """The single `bigfleet://` name of a certificate; empty for none or several."""
+    try:
+        certificate = x509.load_pem_x509_certificate(certificate_pem)
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        uris = names.value.get_values_for_type(x509.UniformResourceIdentifier)
+    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):
+        return NOBODY
+    ours = [uri for uri in uris if uri.partition(":")[0].lower() == _SCHEME]
+    return ours[0] if len(ours) == 1 else NOBODY
+
+
+async def require(context: Abortable, surface: Surface, method: str) -> None:
+    """End the call with PERMISSION_DENIED unless the surface lets the peer in."""
+    identity = identity_of(context)
+    if surface.lets_in(identity):
+        return
+    _log.error(surface.words, extra={"identity": identity or "none", "method": method})
+    allowed = " or ".join(sorted(surface.names))
+    await context.abort(
+        grpc.StatusCode.PERMISSION_DENIED,
+        f"{method} is for {allowed}; the certificate says {identity or 'nothing, or too much'}",
+    )

@@ -1,0 +1,115 @@
+"""Certificate, key and CA bundle of a server, looked at again on every handshake.
+
+A set that cannot be read, a key that is not the certificate's or a bundle without certificates
+leaves the last good set in use, with one warning per change of the files. Open connections are not
+cut. Handshakes happen on threads of the library, hence the lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from bigfleet.wire.errors import TlsFilesError
+from bigfleet.wire.tls import TlsFiles
+
+OnExpiry = Callable[[str, float], None]
+"""Told (role, Unix seconds) for every set that comes into use."""
+
+_Stamp = tuple[tuple[int, int, int], ...]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Set:
+    configuration: grpc.ServerCertificateConfiguration
+    ends: dict[str, float]
+
+
+class ServerTls:
+    """The set in use. The first one must be good."""
+
+    def __init__(self, files: TlsFiles, on_expiry: OnExpiry | None = None) -> None:
+        self._files = files
+        self._on_expiry = on_expiry
+        self._lock = threading.Lock()
+        self._seen = self._stamp()
+        self._set = self._read()
+        self._tell()
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """Credentials that follow the files and demand a certificate of every client."""
+        return grpc.dynamic_ssl_server_credentials(
+            self._set.configuration,
+            self._changed,  # type: ignore[arg-type]  # None, which the stubs forget, keeps the set
+            require_client_authentication=True,
+        )
+
+    def look(self) -> bool:
+        """Look at the files now; whether another set is in use since."""
+        return self._changed() is not None
+
+    def _changed(self) -> grpc.ServerCertificateConfiguration | None:
+        """Called for every handshake: the new set, or None to go on with the one in use."""
+        with self._lock:
+            stamp = self._stamp()
+            if stamp == self._seen:
+                return None
+            self._seen = stamp
+            try:
+                self._set = self._read()
+            except TlsFilesError as error:
+                _log.warning("the last good TLS files stay in use", extra={"error": str(error)})
+                return None
+        _log.info("TLS files read again", extra={"cert": str(self._files.cert)})
+        self._tell()
+        return self._set.configuration
+
+    def _tell(self) -> None:
+        if self._on_expiry is not None:
+            for role, ends in self._set.ends.items():
+                self._on_expiry(role, ends)
+
+    def _read(self) -> _Set:
+        files = self._files
+        try:
+            cert, key, ca = (path.read_bytes() for path in (files.cert, files.key, files.ca))
+            chain = x509.load_pem_x509_certificates(cert)
+            private = serialization.load_pem_private_key(key, password=None)
+            bundle = x509.load_pem_x509_certificates(ca)
+        except (OSError, ValueError, TypeError) as error:
+            raise TlsFilesError(f"TLS files cannot be used: {error}") from error
+        if private.public_key() != chain[0].public_key():
+            raise TlsFilesError(
+                f"TLS files cannot be used: {files.key} is not the key of {files.cert}"
+            )
+        own = _earliest(chain)
+        return _Set(
+            grpc.ssl_server_certificate_configuration([(key, cert)], root_certificates=ca),
+            # One certificate serves all edges of a process, those it dials included.
+            {"server": own, "client": own, "ca": _earliest(bundle)},
+        )
+
+    def _stamp(self) -> _Stamp:
+        return tuple(
+            _stamp_of(path) for path in (self._files.cert, self._files.key, self._files.ca)
+        )
+
+
+def _earliest(certificates: Sequence[x509.Certificate]) -> float:
+    return min(certificate.not_valid_after_utc.timestamp() for certificate in certificates)
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return (0, -1, 0)
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
