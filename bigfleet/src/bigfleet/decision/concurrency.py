@@ -18,7 +18,7 @@ from bigfleet.decision.kernels import entry
 from bigfleet.decision.kernels.propose import CONFLICTS, PROPOSALS, RECOMPUTED
 from bigfleet.decision.kernels.references import refer
 from bigfleet.decision.plan import Counters
-from bigfleet.decision.victims import no_victims
+from bigfleet.decision.victims import nobody
 from bigfleet.decision.work import Room, make_scratch
 
 _STRETCH = 256
@@ -36,7 +36,7 @@ def assign_with_workers(c: Cycle, workers: int, room: Room) -> Counters:
         refer(make_scratch(room, len(c.ma.state), c.ro, c.cl, c.fa, f"worker-{w}-"))
         for w in range(workers)
     ]
-    nobody = refer(no_victims())
+    none = nobody()
     with ThreadPoolExecutor(workers, thread_name_prefix="propose") as pool:
         for first in range(0, size, workers * _STRETCH):
             base, limits = c.wo.changes.copy(), int(c.wo.counters[0])
@@ -45,14 +45,14 @@ def assign_with_workers(c: Cycle, workers: int, room: Room) -> Counters:
                 for lo in range(first, min(first + workers * _STRETCH, size), _STRETCH)
             ]
             done = [
-                pool.submit(_propose, c, scratches[w], nobody, lo, hi, count, proposed[w], at)
+                pool.submit(_propose, c, scratches[w], none, lo, hi, count, proposed[w], at)
                 for w, (lo, hi) in enumerate(stretches)
             ]
             for future in done:
                 future.result()
             for w, (lo, hi) in enumerate(stretches):
                 entry.run(
-                    entry.COMMIT, *c.refs, nobody, lo, hi, c.sub_rows, count, proposed[w], at,
+                    entry.COMMIT, *c.refs, none, lo, hi, c.sub_rows, count, proposed[w], at,
                     base, limits,
                 )  # fmt: skip
     tally = c.wo.counters
@@ -60,7 +60,7 @@ def assign_with_workers(c: Cycle, workers: int, room: Room) -> Counters:
 
 
 def _propose(
-    c: Cycle, scratch: Any, nobody: Any, lo: int, hi: int, count: Any, proposed: Any, at: Any
+    c: Cycle, scratch: Any, victims: Any, lo: int, hi: int, count: Any, proposed: Any, at: Any
 ) -> None:
     """One worker's stretch, on its own copies of everything a turn writes."""
     private = c.wo._replace(
@@ -73,7 +73,7 @@ def _propose(
         front=c.wo.front.copy(),
     )
     refs = (*c.refs[:6], refer(private), scratch)
-    none = np.zeros(1, np.int64)
+    unused = np.zeros(1, np.int64)
     mine = at[lo : hi + 1]
     mine[0] = 0
-    entry.run(entry.PROPOSE, *refs, nobody, lo, hi, c.sub_rows, count, proposed, at, none, 0)
+    entry.run(entry.PROPOSE, *refs, victims, lo, hi, c.sub_rows, count, proposed, at, unused, 0)

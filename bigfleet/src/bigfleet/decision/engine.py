@@ -1,8 +1,8 @@
 """The engine: snapshot + demand + policy + carry + now -> plan.
 
 A pure function. ``Engine`` only keeps what can be derived again from the arguments (which class
-holds which requirements) and memory to work in; two engines given the same arguments give the
-same plan, bit for bit.
+holds which requirements, what rows are apart from their amounts) and memory to work in; two engines
+given the same arguments give the same plan, bit for bit.
 
     normalise -> credit -> assign -> preempt -> reclaim, release -> verdicts
 """
@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from bigfleet.decision.arrange import arrange, facts_of, list_holdings
+from bigfleet.decision.arrange import Arranger
 from bigfleet.decision.carry import Carry
 from bigfleet.decision.concurrency import assign_with_workers
 from bigfleet.decision.cycle import Cycle
 from bigfleet.decision.domains import Topology
 from bigfleet.decision.finish import finish
+from bigfleet.decision.holdings import FactKeeper, list_holdings
 from bigfleet.decision.kernels import entry
 from bigfleet.decision.kernels import reclaim as phase3
 from bigfleet.decision.kernels.classify import survey
@@ -35,11 +36,12 @@ from bigfleet.decision.kernels.layout import (
 from bigfleet.decision.kernels.preempt import any_unmet
 from bigfleet.decision.kernels.references import refer
 from bigfleet.decision.matching import Matcher
-from bigfleet.decision.normalise import normalise
+from bigfleet.decision.normalise import Normaliser
+from bigfleet.decision.numbering import Kept
 from bigfleet.decision.plan import Counters, Plan
 from bigfleet.decision.policy import Policy
-from bigfleet.decision.tables import class_columns, scale_amounts
-from bigfleet.decision.victims import no_victims, victims_of
+from bigfleet.decision.tables import Tables
+from bigfleet.decision.victims import nobody, victims_of
 from bigfleet.decision.work import Room, make_scratch, make_work
 from bigfleet.model.columns import Demand, MachineColumns
 
@@ -57,6 +59,11 @@ class Engine:
 
     clock: Clock = _no_clock
     _matcher: Matcher = field(default_factory=Matcher)
+    _tables: Tables = field(default_factory=Tables)
+    _normaliser: Normaliser = field(default_factory=Normaliser)
+    _arranger: Arranger = field(default_factory=Arranger)
+    _facts: FactKeeper = field(default_factory=FactKeeper)
+    _classes: Kept[Any] = field(default_factory=Kept)
     _room: Room = field(default_factory=Room)
 
     def decide(
@@ -86,19 +93,24 @@ class Engine:
     def _normalise(
         self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int
     ) -> Cycle:
-        amounts = scale_amounts(fleet, demand)
-        classes = class_columns(fleet.classes, amounts.offers, policy, carry, now)
+        tables = self._tables
+        clusters = tables.clusters(demand)
+        amounts = tables.amounts(fleet, demand, clusters)
+        classes = tables.classes(fleet.classes, amounts.offers, policy, carry, now)
         topology = Topology(fleet, self._matcher)
         machines = _machines(fleet, policy, now)
         base = max(carry.last_sequence + 1, now)
-        normal = normalise(machines, demand, amounts, topology, carry.folds, base)
-        arranged = arrange(demand, amounts, normal, topology)
+        normal = self._normaliser.normalise(machines, demand, amounts, topology, carry.folds, base)
+        arranged = self._arranger.arrange(demand, amounts, normal, topology, clusters)
         machines = machines._replace(columns=topology.stacked_columns())
         rows, ids = arranged.rows, arranged.identities
-        ma, cl, ref_ids = refer(machines), refer(classes), refer(ids)
+        ma, ref_ids = refer(machines), refer(ids)
+        cl = self._classes.get((classes,), (), lambda: refer(classes))
         used, spend = np.zeros(max(1, len(fleet.classes.pools)), np.int64), np.zeros(1, np.int64)
         exact, free = survey(ma, cl, ref_ids, len(normal), used, spend)
-        facts, names = facts_of(fleet, demand, arranged, topology, amounts, policy, classes, free)
+        facts, names = self._facts.facts_of(
+            fleet, arranged, topology, clusters, amounts, policy, classes, free
+        )
         scratch = make_scratch(self._room, len(fleet), rows, classes, facts)
         gang_columns = {int(facts.domain_column[k]) for k in np.unique(rows.domain_key) if k >= 0}
         sc = refer(scratch)
@@ -153,7 +165,7 @@ class Engine:
 def run(c: Cycle, stage: int, victims: Any = None) -> None:
     """Run one stage over all rows."""
     none32, none64 = np.zeros(1, np.int32), np.zeros(1, np.int64)
-    vi = refer(no_victims()) if victims is None else victims
+    vi = nobody() if victims is None else victims
     entry.run(stage, *c.refs, vi, 0, c.rows, c.sub_rows, none32, none32, none64, none64, 0)
 
 

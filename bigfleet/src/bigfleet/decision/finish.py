@@ -190,6 +190,8 @@ def _deficits(c: Cycle) -> tuple[Bools, I64, I64]:
 
 def _by_resource(c: Cycle, own: I64) -> I64:
     out = np.zeros((c.rows, c.ro.unit.shape[1]), np.int64)
+    if not own.any():
+        return out
     rows = np.flatnonzero(own.any(axis=1))
     uniform = rows[c.ro.uniform[rows] > 0]
     other = rows[c.ro.uniform[rows] == 0]

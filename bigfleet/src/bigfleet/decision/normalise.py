@@ -8,8 +8,8 @@ stays a gang: folding it would move it for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from bigfleet.decision.domains import Topology
 from bigfleet.decision.kernels.folding import fit_kinds, parts
 from bigfleet.decision.kernels.layout import I32, I64, Machines
 from bigfleet.decision.kernels.references import refer
+from bigfleet.decision.numbering import Kept, distinct
 from bigfleet.decision.tables import Amounts
 from bigfleet.model.columns import Demand
 
@@ -31,7 +32,6 @@ class Normalised:
 
     need: I64
     profile: I32
-    cluster: I32
     arrival_first: I64
     """Per row: a demand row that stands for it (its own, or its first member)."""
     aggregate: I64
@@ -46,35 +46,50 @@ class Normalised:
         return len(self.need)
 
 
-def normalise(
-    machines: Machines,
-    demand: Demand,
-    amounts: Amounts,
-    topology: Topology,
-    folds: Mapping[FoldKey, tuple[int, int]],
-    sequence: int,
-) -> Normalised:
-    """Fold what can be folded, and put everything in the total order."""
-    gangs = topology.gangs(demand)
-    if len(gangs):
-        foldable = _foldable(machines, demand, amounts, topology, gangs)
-        folded = gangs[foldable]
-        if len(folded):
-            return _with_folds(demand, amounts, topology, folded, folds, sequence)
+@dataclass
+class Normaliser:
+    """Normalises, and keeps the rows of a demand in which nothing folds while they are the same."""
+
+    _order: Kept[tuple[I32, I64]] = field(default_factory=Kept)
+    _unit: Kept[I64] = field(default_factory=Kept)
+
+    def normalise(
+        self,
+        machines: Machines,
+        demand: Demand,
+        amounts: Amounts,
+        topology: Topology,
+        folds: Mapping[FoldKey, tuple[int, int]],
+        sequence: int,
+    ) -> Normalised:
+        """Fold what can be folded, and put everything in the total order."""
+        gangs = topology.gangs(demand)
+        if len(gangs):
+            foldable = _foldable(machines, demand, amounts, topology, gangs)
+            folded = gangs[foldable]
+            if len(folded):
+                return _with_folds(demand, amounts, topology, folded, folds, sequence)
+        order = demand.order
+        profile, members_at = self._order.get(
+            (order, demand.profile), (), lambda: _in_order(demand)
+        )
+        unit = self._unit.get((order, amounts.unit), (), lambda: amounts.unit[order])
+        return Normalised(
+            need=order,
+            profile=profile,
+            arrival_first=order,
+            aggregate=amounts.aggregate[order],
+            unit=unit,
+            shrunk_at=demand.shrunk_at[order],
+            members_at=members_at,
+            members=order,
+            folds={},
+        )
+
+
+def _in_order(demand: Demand) -> tuple[I32, I64]:
     order = demand.order
-    size = len(order)
-    return Normalised(
-        need=order,
-        profile=demand.profile[order],
-        cluster=_clusters(demand)[order],
-        arrival_first=order,
-        aggregate=amounts.aggregate[order],
-        unit=amounts.unit[order],
-        shrunk_at=demand.shrunk_at[order],
-        members_at=np.arange(size + 1, dtype=np.int64),
-        members=order,
-        folds={},
-    )
+    return demand.profile[order], np.arange(len(order) + 1, dtype=np.int64)
 
 
 def _clusters(demand: Demand) -> I32:
@@ -88,7 +103,7 @@ def _foldable(
     """Per gang: its whole aggregate fits on one machine, and it is not spread over several."""
     clusters = _clusters(demand)[gangs]
     wanted = amounts.aggregate[gangs]
-    kinds, kind = _unique(np.column_stack([clusters, demand.profile[gangs], wanted]))
+    kinds, kind = _unique([clusters, demand.profile[gangs], *wanted.T])
     fits = np.zeros(len(kinds), np.uint8)
     whole = np.zeros((len(kinds), len(topology.fleet.classes)), np.uint8)
     used, alive_of = np.unique(kinds[:, 1], return_inverse=True)
@@ -116,9 +131,7 @@ def _with_folds(
     symbols = demand.symbols
     clusters = _clusters(demand)
     plain_profile = topology.without_same(demand)
-    groups, group = _unique(
-        np.column_stack([clusters[folded], plain_profile[folded], amounts.aggregate[folded]])
-    )
+    groups, group = _unique([clusters[folded], plain_profile[folded], *amounts.aggregate[folded].T])
     rank, table = symbols.texts.rank(), symbols.identity_column
     mine = demand.identity[folded]
     inside = np.lexsort(
@@ -157,7 +170,6 @@ def _with_folds(
     return Normalised(
         need=need[order],
         profile=profile[order],
-        cluster=clusters[stand_in[order]],
         arrival_first=stand_in[order],
         aggregate=aggregate[order],
         unit=unit[order],
@@ -198,7 +210,7 @@ def _total_order(demand: Demand, need: I64, stand_in: I64, profile: I32, unit: I
     )
 
 
-def _unique(rows: I64) -> tuple[I64, I64]:
+def _unique(columns: Sequence[npt.NDArray[np.integer]]) -> tuple[I64, I64]:
     """Distinct rows and, per row, which one it is."""
-    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return distinct, inverse.reshape(-1)
+    first, number = distinct(columns)
+    return np.column_stack([column[first].astype(np.int64) for column in columns]), number

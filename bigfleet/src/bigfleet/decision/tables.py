@@ -7,16 +7,21 @@ units stand, demand rounded up and supply rounded down.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.carry import Carry
-from bigfleet.decision.kernels.layout import I64, Classes
+from bigfleet.decision.kernels.layout import I64, U8, Classes
+from bigfleet.decision.numbering import Kept
 from bigfleet.decision.policy import Policy
 from bigfleet.model import CapacityType, PenaltyBucket
-from bigfleet.model.columns import ClassTable, Demand, MachineColumns
+from bigfleet.model.columns import ClassTable, Demand, MachineColumns, Offering, Symbols
+from bigfleet.model.facts import ClusterFacts
+
+Bools = npt.NDArray[np.bool_]
 
 _MILLI = 1000
 _MOST_WHOLE = (1 << 62) // _MILLI
@@ -34,33 +39,116 @@ class Amounts:
     overhead: I64
 
 
-def scale_amounts(fleet: MachineColumns, demand: Demand) -> Amounts:
-    """Choose a scale per resource and bring everything to it."""
-    table = fleet.classes
-    numbers = {cluster: fleet.symbols.clusters.of(cluster) for cluster in demand.facts}
-    width = max(1, len(fleet.symbols.resources))
-    clusters = max(1, len(fleet.symbols.clusters))
-    over_whole = np.zeros((clusters, width), np.int64)
-    over_milli = np.zeros((clusters, width), np.int64)
-    for cluster, facts in demand.facts.items():
-        row = numbers[cluster]
-        for resource, amount in facts.overhead.items():
-            column = fleet.symbols.resources.find(resource)
-            over_whole[row, column], over_milli[row, column] = divmod(amount, _MILLI)
-    aggregate = _wide(demand.aggregate, width), _wide(demand.aggregate_milli, width)
-    unit = _wide(demand.unit, width), _wide(demand.unit_milli, width)
-    offers = _wide(table.whole, width), _wide(table.milli, width)
-    parts = (aggregate, unit, offers, (over_whole, over_milli))
-    fractions = np.any([milli.any(axis=0) for _, milli in parts], axis=0)
-    large = np.any([(whole > _MOST_WHOLE).any(axis=0) for whole, _ in parts], axis=0)
-    fine = fractions & ~large
-    return Amounts(
-        scale=np.where(fine, 1, _MILLI).astype(np.int64),
-        aggregate=_scaled(*aggregate, fine, round_up=1),
-        unit=_scaled(*unit, fine, round_up=1),
-        offers=_scaled(*offers, fine, round_up=0),
-        overhead=_scaled(over_whole, over_milli, fine, round_up=1),
-    )
+@dataclass(frozen=True)
+class Clusters:
+    """What is known of clusters, as columns over their numbers."""
+
+    reported: U8
+    blocked: U8
+    overhead: Part
+
+
+@dataclass
+class Part:
+    """A table of amounts, with which of its resources come in fractions or are very large."""
+
+    whole: I64
+    milli: I64
+    fractions: Bools
+    large: Bools
+    _scaled: tuple[bytes, I64] | None = None
+
+    @classmethod
+    def of(cls, whole: npt.NDArray[np.integer], milli: npt.NDArray[np.integer], width: int) -> Part:
+        """Columns for resources that appeared later are zero."""
+        units, rest = _wide(whole, width), _wide(milli, width)
+        fractions, large = np.any(rest, axis=0), np.any(units > _MOST_WHOLE, axis=0)
+        return cls(units, rest, np.atleast_1d(fractions), np.atleast_1d(large))
+
+    def scaled(self, fine: Bools, *, round_up: int) -> I64:
+        """The amounts, in thousandths where ``fine``; the same array as long as the scale stays."""
+        scale = fine.tobytes()
+        if self._scaled is None or self._scaled[0] != scale:
+            amounts = self.whole
+            if self.fractions.any() or fine.any():
+                coarse = self.whole + round_up * (self.milli > 0)
+                amounts = np.where(fine, self.whole * _MILLI + self.milli, coarse)
+            self._scaled = (scale, np.ascontiguousarray(amounts))
+        return self._scaled[1]
+
+
+@dataclass
+class Tables:
+    """Makes the tables of a cycle, and keeps those whose making did not change since the last."""
+
+    _facts: Mapping[str, ClusterFacts] = field(default_factory=dict)
+    _drains: Mapping[Offering, float] = field(default_factory=dict)
+    _clusters: Kept[Clusters] = field(default_factory=Kept)
+    _offers: Kept[Part] = field(default_factory=Kept)
+    _unit: Kept[Part] = field(default_factory=Kept)
+    _classes: Kept[Classes] = field(default_factory=Kept)
+
+    def clusters(self, demand: Demand) -> Clusters:
+        """Facts of clusters as columns."""
+        symbols = demand.symbols
+        if self._facts != demand.facts:
+            # A copy: the caller's own mapping may change in place.
+            self._facts = dict(demand.facts)
+        facts = self._facts
+        width = max(1, len(symbols.resources))
+        numbers = (len(symbols.clusters), width)
+        return self._clusters.get(
+            (symbols, facts), numbers, lambda: _cluster_columns(symbols, facts, width)
+        )
+
+    def amounts(self, fleet: MachineColumns, demand: Demand, clusters: Clusters) -> Amounts:
+        """Choose a scale per resource and bring everything to it."""
+        table, width = fleet.classes, max(1, len(fleet.symbols.resources))
+        offers = self._offers.get(
+            (table,), (width,), lambda: Part.of(table.whole, table.milli, width)
+        )
+        unit = self._unit.get(
+            (demand.unit, demand.unit_milli), (width,),
+            lambda: Part.of(demand.unit, demand.unit_milli, width),
+        )  # fmt: skip
+        aggregate = Part.of(demand.aggregate, demand.aggregate_milli, width)
+        over = clusters.overhead
+        fractions = aggregate.fractions | unit.fractions | offers.fractions | over.fractions
+        large = aggregate.large | unit.large | offers.large | over.large
+        fine = fractions & ~large
+        return Amounts(
+            scale=np.where(fine, 1, _MILLI).astype(np.int64),
+            aggregate=aggregate.scaled(fine, round_up=1),
+            unit=unit.scaled(fine, round_up=1),
+            offers=offers.scaled(fine, round_up=0),
+            overhead=over.scaled(fine, round_up=1),
+        )
+
+    def classes(
+        self, table: ClassTable, offers: I64, policy: Policy, carry: Carry, now: int
+    ) -> Classes:
+        """What the kernels read of classes."""
+        if self._drains != carry.drain_seconds:
+            self._drains = dict(carry.drain_seconds)
+        drains, cooling = self._drains, carry.cooling(now)
+        plain = (cooling, policy.spot_release_hold, policy.on_demand_release_hold)
+        return self._classes.get(
+            (table, offers, drains), plain,
+            lambda: _class_columns(table, offers, policy, cooling, drains),
+        )  # fmt: skip
+
+
+def _cluster_columns(symbols: Symbols, facts: Mapping[str, ClusterFacts], width: int) -> Clusters:
+    numbers = [symbols.clusters.of(cluster) for cluster in facts]
+    size = max(1, len(symbols.clusters))
+    whole, milli = np.zeros((size, width), np.int64), np.zeros((size, width), np.int64)
+    reported, blocked = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+    for row, known in zip(numbers, facts.values(), strict=True):
+        reported[row], blocked[row] = known.reported, known.blocked
+        for resource, amount in known.overhead.items():
+            column = symbols.resources.find(resource)
+            whole[row, column], milli[row, column] = divmod(amount, _MILLI)
+    return Clusters(reported, blocked, Part.of(whole, milli, width))
 
 
 def _wide(amounts: npt.NDArray[np.integer], width: int) -> I64:
@@ -72,18 +160,13 @@ def _wide(amounts: npt.NDArray[np.integer], width: int) -> I64:
     return out
 
 
-def _scaled(whole: I64, milli: I64, fine: npt.NDArray[np.bool_], *, round_up: int) -> I64:
-    if not fine.any() and not milli.any():
-        return whole
-    coarse = whole + round_up * (milli > 0)
-    return np.where(fine, whole * _MILLI + milli, coarse)
-
-
-def class_columns(
-    table: ClassTable, offers: I64, policy: Policy, carry: Carry, now: int
+def _class_columns(
+    table: ClassTable,
+    offers: I64,
+    policy: Policy,
+    cooling: frozenset[Offering],
+    drains: Mapping[Offering, float],
 ) -> Classes:
-    """What the kernels read of classes."""
-    cooling, drains = carry.cooling(now), carry.drain_seconds
     out = np.array([o in cooling for o in table.offerings], np.uint8)
     drain = np.array([drains.get(o, 0.0) for o in table.offerings], np.float64)
     elastic = (table.capacity_type == CapacityType.ON_DEMAND) | (
@@ -93,7 +176,7 @@ def class_columns(
     hold[table.capacity_type == CapacityType.SPOT] = policy.spot_release_hold
     hold[table.capacity_type == CapacityType.ON_DEMAND] = policy.on_demand_release_hold
     return Classes(
-        offers=np.ascontiguousarray(offers),
+        offers=offers,
         price=table.price,
         loss=_losses(table),
         risky=(table.probability > 0).astype(np.uint8),

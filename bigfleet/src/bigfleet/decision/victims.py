@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 
 from bigfleet.decision.cycle import Cycle
 from bigfleet.decision.kernels.layout import I32, I64, Victims
 from bigfleet.decision.kernels.preempt import victim_lists
+from bigfleet.decision.kernels.references import refer
+from bigfleet.decision.numbering import distinct
 from bigfleet.decision.policy import Policy
 from bigfleet.model import PenaltyBucket
 from bigfleet.model.columns import MachineColumns
@@ -16,17 +21,18 @@ _LEAST_DOLLARS = 0.01
 
 def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
     """Number the holders' profiles; machines of one class and holder profile score alike."""
-    mine = np.column_stack([c.ro.priority, c.ro.interruption, c.ro.reclamation])
-    stamped = np.column_stack([c.ids.priority, c.ids.interruption, c.ids.reclamation])
-    distinct, number = np.unique(np.concatenate([mine, stamped]), axis=0, return_inverse=True)
-    numbers: I32 = number.reshape(-1).astype(np.int32)
+    priority = np.concatenate([c.ro.priority, c.ids.priority])
+    interruption = np.concatenate([c.ro.interruption, c.ids.interruption])
+    reclamation = np.concatenate([c.ro.reclamation, c.ids.reclamation])
+    first, number = distinct([priority, interruption, reclamation])
+    numbers: I32 = number.astype(np.int32)
     worth = np.array(
         [0.0 if b.pinned else 1.0 / max(b.dollars, _LEAST_DOLLARS) for b in PenaltyBucket]
     )
     ma, cl, ids, ro, fa, _, wo, _ = c.refs
-    of_row, of_identity = numbers[: len(mine)], numbers[len(mine) :]
+    of_row, of_identity = numbers[: len(c.ro.priority)], numbers[len(c.ro.priority) :]
     excess_at, excess, victim_at, victim = victim_lists(
-        ma, cl, ids, ro, fa, wo, of_row, of_identity, len(distinct)
+        ma, cl, ids, ro, fa, wo, of_row, of_identity, len(first)
     )
     weights = policy.weights
     filled = np.flatnonzero(np.diff(victim_at) > 0)
@@ -37,10 +43,10 @@ def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
         victim_at=victim_at,
         victim=victim,
         victim_next=victim_at[:-1].copy(),
-        bucket_at=np.searchsorted(filled // len(distinct), np.arange(len(c.cl.price) + 1)),
+        bucket_at=np.searchsorted(filled // len(first), np.arange(len(c.cl.price) + 1)),
         bucket=filled,
-        priority=distinct[:, 0].copy(),
-        worth=np.column_stack([worth[distinct[:, 1]], worth[distinct[:, 2]]]),
+        priority=priority[first],
+        worth=np.column_stack([worth[interruption[first]], worth[reclamation[first]]]),
         weights=np.array(
             [weights.priority, weights.drain, weights.interruption, weights.reclamation]
         ),
@@ -48,11 +54,12 @@ def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
     )
 
 
-def no_victims() -> Victims:
-    """For the phases that take from nobody."""
+@lru_cache
+def nobody() -> Any:
+    """As kernels take it: for the phases that take from nobody."""
     n32, n64 = np.zeros(1, np.int32), np.zeros(1, np.int64)
     worth, weights = np.zeros((1, 2)), np.zeros(4)
-    return Victims(n64, n32, n64, n64, n32, n64, n64, n64, n64, worth, weights, n64)
+    return refer(Victims(n64, n32, n64, n64, n32, n64, n64, n64, n64, worth, weights, n64))
 
 
 def _budget(fleet: MachineColumns, policy: Policy, clusters: int) -> I64:

@@ -7,6 +7,7 @@ would cost more than deciding. Nothing in here outlives a cycle as a meaning.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,24 @@ class Room:
     """Arrays by name, kept while they are large enough."""
 
     _arrays: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    _views: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    """What was given out last under each name."""
 
     def take(self, name: str, shape: tuple[int, ...], dtype: Any, fill: int | None) -> Any:
         """An array of this shape; filled, or with whatever is in it."""
-        size = int(np.prod(shape))
-        held = self._arrays.get(name)
-        if held is None or held.dtype != dtype or held.size < size:
-            held = self._arrays[name] = np.empty(size + size // 8, dtype)
-        view = held[:size].reshape(shape)
+        view = self._views.get(name)
+        if view is None or view.shape != shape or view.dtype != dtype:
+            view = self._views[name] = self._view(name, shape, dtype)
         if fill is not None:
             view.fill(fill)
         return view
+
+    def _view(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        size = prod(shape)
+        held = self._arrays.get(name)
+        if held is None or held.dtype != dtype or held.size < size:
+            held = self._arrays[name] = np.empty(size + size // 8, dtype)
+        return held[:size].reshape(shape)
 
 
 def make_work(
@@ -40,8 +48,11 @@ def make_work(
 ) -> Work:
     """Everything the phases write, in its first state."""
     size, width = rows.aggregate.shape
-    counts = facts.domain_count[rows.spread_key] if len(rows.spread_key) else np.zeros(0, np.int32)
-    rows.spread_count[:] = np.concatenate([[0], np.cumsum(counts)])[:-1]
+    counted = 0
+    if len(rows.spread_key):
+        ends = np.cumsum(facts.domain_count[rows.spread_key], dtype=np.int64)
+        rows.spread_count[0], rows.spread_count[1:] = 0, ends[:-1]
+        counted = int(ends[-1])
 
     def per_machine(name: str, dtype: Any, fill: int) -> Any:
         return room.take(name, (machines,), dtype, fill)
@@ -66,7 +77,7 @@ def make_work(
         best_mille=np.zeros((size, 5), np.int32),
         best_ok=np.zeros((size, 5), np.uint8),
         served=np.zeros(size, np.int32),
-        spread=np.zeros(int(counts.sum()) + 1, np.int32),
+        spread=np.zeros(counted + 1, np.int32),
         used=np.zeros(max(1, len(facts.quota)), np.int64),
         spend=np.zeros(1, np.int64),
         position=np.zeros(2 * len(classes.price), np.int64),
@@ -132,6 +143,8 @@ def make_scratch(
         sums=room.take(name + "sums", (slots + 1, domains, width), np.int64, None),
         sum_count=room.take(name + "sum_count", (slots + 1, domains), np.int64, None),
         slot_seen=np.zeros(max(1, slots), np.int64),
+        slot_domain=room.take(name + "slot_domain", (slots + 1, domains), np.int32, None),
+        slot_size=np.zeros(slots + 1, np.int64),
         yields=np.zeros((domains, width), np.int64),
         yield_count=np.zeros(domains, np.int64),
         yield_type=np.full(2, -1, np.int64),

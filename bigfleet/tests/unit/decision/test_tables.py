@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bigfleet.decision import Carry, Policy
-from bigfleet.decision.tables import Amounts, class_columns, scale_amounts
+from bigfleet.decision.tables import Amounts, Tables
 from bigfleet.inventory import Inventory
 from bigfleet.model import CapacityType, Machine, Need
 from bigfleet.model.columns import Demand, Symbols
@@ -21,7 +21,8 @@ def scaled(
     inventory = Inventory(symbols)
     inventory.load(machines)
     demand = Demand.of(needs, facts or {}, symbols)
-    return scale_amounts(inventory.snapshot(), demand)
+    tables = Tables()
+    return tables.amounts(inventory.snapshot(), demand, tables.clusters(demand))
 
 
 def test_a_resource_without_fractions_is_counted_in_whole_units() -> None:
@@ -97,7 +98,7 @@ def test_classes_know_their_losses_their_holds_and_what_cools() -> None:
     spot = next(o for o in table.offerings if o[3] is CapacityType.SPOT)
     carry = Carry().with_stock_out(spot, NOW).with_drain(spot, 7.0)
     policy = Policy(spot_release_hold=11, on_demand_release_hold=22)
-    columns = class_columns(table, np.zeros((len(table), 1), np.int64), policy, carry, NOW)
+    columns = Tables().classes(table, np.zeros((len(table), 1), np.int64), policy, carry, NOW)
     rows = {CapacityType(int(k)): i for i, k in enumerate(table.capacity_type)}
     s, d, b = (
         rows[k] for k in (CapacityType.SPOT, CapacityType.ON_DEMAND, CapacityType.BARE_METAL)

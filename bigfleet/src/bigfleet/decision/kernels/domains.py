@@ -60,6 +60,17 @@ def _clear(sums: I64, count: I64, slot: int) -> None:
 
 
 @jit
+def _list_domains(sc: Scratch, slot: int) -> None:
+    """Domains with anything free: whatever is taken or given back later, there are no others."""
+    size = 0
+    for d in range(sc.sum_count.shape[1]):
+        if sc.sum_count[slot, d] > 0:
+            sc.slot_domain[slot, size] = d
+            size += 1
+    sc.slot_size[slot] = size
+
+
+@jit
 def free_sums(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -80,6 +91,7 @@ def free_sums(
             for at in range(ho.bucket_at[2 * c], ho.bucket_at[2 * c + 2]):
                 _add(ma, cl, ids, ro, fa, wo, sc, r, slot, ho.bucket[at], 1)
         sc.slot_seen[slot] = 0
+        _list_domains(sc, slot)
     for i in range(sc.slot_seen[slot], wo.log_size[0]):
         entry = wo.log[i]
         if entry >= 0:
@@ -137,6 +149,7 @@ def limited_sums(
             sc.sum_count[slot, domain] += 1
         for i in range(charged):
             _charge(cl, wo, ma.cls[sc.cand[i]], -1)
+    _list_domains(sc, slot)
     return slot
 
 

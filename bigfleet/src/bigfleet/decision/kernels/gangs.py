@@ -134,14 +134,17 @@ def choose(
                 if _totals(ro, sc, r, slot, domain, False):
                     found = _insert(ro, fa, wo, sc, r, slot, domain, found, False)
     if found == 0:
-        with_yields = not _some_domain_covers(ro, fa, sc, r, slot)
-        if with_yields:
+        if _some_domain_covers(ro, sc, r, slot, sizes[0]):
+            for i in range(sizes[0] + sc.slot_size[slot]):
+                domain = _listed(sc, slot, i, sizes[0])
+                if domain >= 0:
+                    found = _insert(ro, fa, wo, sc, r, slot, domain, found, False)
+        else:
             yield_sums(ma, cl, ids, ro, fa, sc, r)
             _without_mine(ma, cl, ids, ro, fa, ho, wo, sc, r, -1)
-        for domain in range(fa.domain_count[ro.domain_key[r]]):
-            if _present(sc, slot, domain, with_yields):
-                found = _insert(ro, fa, wo, sc, r, slot, domain, found, with_yields)
-        if with_yields:
+            for domain in range(fa.domain_count[ro.domain_key[r]]):
+                if _present(sc, slot, domain):
+                    found = _insert(ro, fa, wo, sc, r, slot, domain, found, True)
             _without_mine(ma, cl, ids, ro, fa, ho, wo, sc, r, 1)
     wo.domain[r] = wo.best[r, 0] if found > 0 else -1
     wo.satisfiable[r] = found > 0 and wo.best_ok[r, 0]
@@ -176,10 +179,22 @@ def _here(sc: Scratch, domain: int) -> bool:
 
 
 @jit
-def _present(sc: Scratch, slot: int, domain: int, with_yields: bool) -> bool:
+def _listed(sc: Scratch, slot: int, i: int, touched: int) -> int:
+    """Each domain where the gang has or could take anything, once: those touched, then those with
+    something free. -1 for a place in the two lists that is none or comes again.
+    """
+    if i < touched:
+        return sc.dom_list[i]
+    domain = sc.slot_domain[slot, i - touched]
+    return -1 if _here(sc, domain) or sc.sum_count[slot, domain] == 0 else domain
+
+
+@jit
+def _present(sc: Scratch, slot: int, domain: int) -> bool:
+    """Anything is here, is free, or might yield."""
     if _here(sc, domain) or sc.sum_count[slot, domain] > 0:
         return True
-    return bool(with_yields and sc.yield_count[domain] > 0)
+    return bool(sc.yield_count[domain] > 0)
 
 
 @jit
@@ -204,9 +219,10 @@ def _totals(ro: Rows, sc: Scratch, r: int, slot: int, domain: int, with_yields: 
 
 
 @jit
-def _some_domain_covers(ro: Rows, fa: Facts, sc: Scratch, r: int, slot: int) -> bool:
-    for domain in range(fa.domain_count[ro.domain_key[r]]):
-        if _totals(ro, sc, r, slot, domain, False):
+def _some_domain_covers(ro: Rows, sc: Scratch, r: int, slot: int, touched: int) -> bool:
+    for i in range(touched + sc.slot_size[slot]):
+        domain = _listed(sc, slot, i, touched)
+        if domain >= 0 and _totals(ro, sc, r, slot, domain, False):
             return True
     return False
 
@@ -310,6 +326,25 @@ def _precedes(
 
 
 @jit
+def _is_behind(
+    ro: Rows, fa: Facts, sc: Scratch, r: int, slot: int, domain: int, other: int
+) -> bool:
+    """A domain with nothing but free machines comes after another such one: the usual answer in
+    few steps, for gangs that count whole units. False where a closer look is needed.
+    """
+    if ro.width[r] != 1 or _here(sc, domain) or _here(sc, other):
+        return False
+    mine, its, whole = sc.sums[slot, domain, 0], sc.sums[slot, other, 0], ro.aggregate[r, 0]
+    if mine != its:
+        # Of those that cover the smallest comes first, before the largest of those that do not.
+        return bool(its >= whole and mine > its) or bool(mine < whole and mine < its)
+    if sc.sum_count[slot, domain] != sc.sum_count[slot, other]:
+        return bool(sc.sum_count[slot, domain] < sc.sum_count[slot, other])
+    rank = fa.domain_rank[ro.domain_key[r]]
+    return bool(rank[domain] > rank[other])
+
+
+@jit
 def _count(sc: Scratch, slot: int, domain: int, with_yields: bool) -> int:
     count = sc.sum_count[slot, domain]
     if _here(sc, domain):
@@ -325,6 +360,8 @@ def _insert(
     with_yields: bool,
 ) -> int:  # fmt: skip
     """Keep the five best domains in order."""
+    if found >= 5 and not with_yields and _is_behind(ro, fa, sc, r, slot, domain, wo.best[r, 4]):
+        return found + 1
     size = min(found, 5)
     place = size
     while place > 0 and _precedes(ro, fa, sc, r, slot, domain, wo.best[r, place - 1], with_yields):

@@ -302,6 +302,10 @@ class Scratch(NamedTuple):
     """[slot, domain, own dimension]: free capacity by domain, for one type of gang"""
     sum_count: I64
     slot_seen: I64
+    slot_domain: I32
+    """[slot, number]: domains in which this type of gang finds anything free"""
+    slot_size: I64
+    """how many of them"""
     yields: I64
     yield_count: I64
     yield_type: I64

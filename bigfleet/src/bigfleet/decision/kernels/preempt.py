@@ -35,6 +35,7 @@ from bigfleet.decision.kernels.layout import (
     Victims,
     Work,
 )
+from bigfleet.decision.kernels.sorting import sink
 from bigfleet.decision.kernels.stamps import stamp_new, unname
 from bigfleet.decision.kernels.supply import satisfied, suits
 from bigfleet.model.columns.jit import jit
@@ -253,23 +254,29 @@ def _pick_victims(
             sc.head_end[heads] = vi.victim_at[b + 1]
             heads += 1
     while not covered(sc.left, width):
-        best = _best_victim(ma, ro, fa, wo, sc, vi, r, heads)
-        if best < 0:
+        ties = _best_heads(ma, ro, fa, wo, sc, vi, r, heads)
+        if ties == 0:
             break
-        m = sc.head[best]
-        wo.preempt[m] = r
-        sc.takes[picks] = m
-        picks += 1
-        subtract(sc, ma.cls[m], sc.left, width, 1)
-        _advance(ma, ro, fa, wo, sc, vi, r, best, sc.head_at[best] + 1)
+        while ties > 0 and not covered(sc.left, width):
+            h = sc.sorted[0]
+            m = sc.head[h]
+            wo.preempt[m] = r
+            sc.takes[picks] = m
+            picks += 1
+            subtract(sc, ma.cls[m], sc.left, width, 1)
+            _advance(ma, ro, fa, wo, sc, vi, r, h, sc.head_at[h] + 1)
+            if sc.head[h] < 0:
+                ties -= 1
+                sc.sorted[0] = sc.sorted[ties]
+            sink(sc.sorted, sc.head_rank, 0, ties)
     return picks
 
 
 @jit
-def _best_victim(
+def _best_heads(
     ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, heads: int
 ) -> int:
-    """The head with the best score, then the lowest id; only heads that could win are looked up."""
+    """All heads with the best score, as a heap by id; only heads that could win are looked up."""
     score = sc.head_x
     while True:
         top = -1
@@ -277,8 +284,8 @@ def _best_victim(
             if sc.head[h] != -1 and (top < 0 or score[h] > score[top]):
                 top = h
         if top < 0:
-            return -1
-        best = -1
+            return 0
+        ties = 0
         for h in range(heads):
             if sc.head[h] == -1 or score[h] != score[top]:
                 continue
@@ -289,10 +296,13 @@ def _best_victim(
                         break
                     vi.victim_next[b] += 1
                 _advance(ma, ro, fa, wo, sc, vi, r, h, vi.victim_next[b])
-            if sc.head[h] >= 0 and (best < 0 or sc.head_rank[h] < sc.head_rank[best]):
-                best = h
-        if best >= 0:
-            return best
+            if sc.head[h] >= 0:
+                sc.sorted[ties] = h
+                ties += 1
+        for i in range(ties // 2 - 1, -1, -1):
+            sink(sc.sorted, sc.head_rank, i, ties)
+        if ties > 0:
+            return ties
 
 
 @jit

@@ -358,6 +358,8 @@ def _pack_scratch(t: Any) -> Any:
         _borrow(t.sums),
         _borrow(t.sum_count),
         _borrow(t.slot_seen),
+        _borrow(t.slot_domain),
+        _borrow(t.slot_size),
         _borrow(t.yields),
         _borrow(t.yield_count),
         _borrow(t.yield_type),

@@ -1,4 +1,4 @@
-"""Sorting an index by three integer keys: stable, without allocation, fast for short lists."""
+"""Putting an index in order by integer keys, without allocation: sorted, or as a heap."""
 
 from __future__ import annotations
 
@@ -45,3 +45,16 @@ def sort_index(k1: I64, k2: I64, k3: I64, index: I64, spare: I64, size: int) -> 
         for i in range(size):
             index[i] = spare[i]
         width *= 2
+
+
+@jit
+def sink(heap: I64, key: I64, at: int, size: int) -> None:
+    """Let the entry of a heap sink to its place; the entry with the least key is on top."""
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
+            child += 1
+        if key[heap[at]] <= key[heap[child]]:
+            return
+        heap[at], heap[child] = heap[child], heap[at]
+        at = child
