@@ -18,6 +18,22 @@ LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc", ".*_cach
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
+OUTSIDE_IMAGE = """\
+# The image of this provider: docker build .
+# PYTHON is a slim Python image, pinned by digest where images are released.
+ARG PYTHON=python:3.13-slim
+FROM ${PYTHON} AS build
+COPY . /src
+RUN python -m venv /app && /app/bin/pip install --quiet /src
+
+FROM ${PYTHON}
+COPY --from=build /app /app
+USER 65532
+EXPOSE 9001 9002
+ENTRYPOINT ["/app/bin/bigfleet-provider-NAME"]
+"""
+
+
 class CannotCopyError(ValueError):
     """The copy cannot be made; the text says why and what to do."""
 
@@ -37,6 +53,7 @@ def words_for(name: str) -> list[tuple[str, str]]:
         ('name="template"', f'name="{name}"'),
         ("provider `template`", f"provider `{name}`"),
         ("# Provider template", f"# Provider {name}"),
+        ("template_cloud", f"{package}_cloud"),
         ("EXAMPLE_TOKEN", f"{package.upper()}_TOKEN"),
     ]
 
@@ -68,7 +85,7 @@ def copy_template(name: str, dest: Path | None, root: Path = ROOT) -> Path:
     if dest is None:
         make_known(name, root / "pyproject.toml")
     else:
-        add_tools(target / "pyproject.toml")
+        settle_outside(name, target)
     return target
 
 
@@ -88,8 +105,17 @@ def make_known(name: str, pyproject: Path) -> None:
     pyproject.write_text(text, "utf-8")
 
 
+def settle_outside(name: str, target: Path) -> None:
+    """Outside the repository the copy stands at the root and takes what was released."""
+    for path in (*target.rglob("*.md"), *target.rglob("*_cloud.py")):
+        text = path.read_text("utf-8")
+        path.write_text(text.replace(f"providers/{name}/", ""), "utf-8")
+    (target / "Dockerfile").write_text(OUTSIDE_IMAGE.replace("NAME", name), "utf-8")
+    add_tools(target / "pyproject.toml")
+
+
 def add_tools(pyproject: Path) -> None:
-    """Outside the repository the copy brings the settings of its own tests."""
+    """The settings of its own tests."""
     extra = """
 [project.optional-dependencies]
 test = [
@@ -104,6 +130,7 @@ addopts = ["--import-mode=importlib"]
 pythonpath = ["src"]
 testpaths = ["tests"]
 asyncio_mode = "auto"
+asyncio_default_fixture_loop_scope = "function"
 """
     pyproject.write_text(pyproject.read_text("utf-8").rstrip() + "\n" + extra, "utf-8")
 

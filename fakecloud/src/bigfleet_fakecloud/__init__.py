@@ -22,6 +22,7 @@ from bigfleet_fakecloud.errors import (
     TokenReused,
 )
 from bigfleet_fakecloud.faults import Effect, Moment, Rule
+from bigfleet_fakecloud.guest import Guests, Outcome
 from bigfleet_fakecloud.life import Life, Then, Verb
 from bigfleet_fakecloud.operations import Operation
 from bigfleet_fakecloud.paging import Page, page
@@ -36,12 +37,14 @@ __all__ = [
     "Conflict",
     "Effect",
     "FakeCloudError",
+    "Guests",
     "Injected",
     "Life",
     "Moment",
     "NotFound",
     "Operation",
     "OutOfStock",
+    "Outcome",
     "Page",
     "Problem",
     "QuotaExceeded",

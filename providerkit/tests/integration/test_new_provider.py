@@ -24,6 +24,9 @@ async def test_a_copy_outside_the_repository_serves_and_passes_its_tests(tmp_pat
         and path.suffix == ".py"
     ]  # fmt: skip
     assert [path for path in left if "test_template" not in path.name] == []
+    assert (folder / "tests" / "support" / "my_cloud_cloud.py").exists()
+    assert not [p for p in folder.rglob("*.md") if "providers/my-cloud/" in p.read_text("utf-8")]
+    assert "COPY api" not in (folder / "Dockerfile").read_text("utf-8")
     path = os.pathsep.join([str(folder / "src"), os.environ.get("PYTHONPATH", "")])
     environment = {"PYTHONPATH": path}
     command = ProviderProcess.module("bigfleet_provider_my_cloud")
@@ -41,8 +44,8 @@ async def test_a_copy_outside_the_repository_serves_and_passes_its_tests(tmp_pat
             await shard.until(machine, State.IDLE)
         assert provider.stop() == 0
     tests = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-m", "pytest", "-q", "-x", "tests/unit"], cwd=folder,
-        capture_output=True, text=True, check=False,
+        subprocess.run, [sys.executable, "-m", "pytest", "-q", "-x", "tests"], cwd=folder,
+        env={**os.environ, **environment}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert tests.returncode == 0, tests.stdout
 

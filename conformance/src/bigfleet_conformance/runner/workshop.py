@@ -95,8 +95,7 @@ class Workshop:
         credentials_of: Callable[[str], Credentials] | None = None,
     ) -> Subject:
         """An instance that is up and lists its machines."""
-        if self.over_http and plan.state is None:
-            plan = replace(plan, state=self.new_folder(plan.label) / "state")
+        plan = self._with_state(plan)
         instance = await self.need_source(fault=fault).boot(plan)
         link = ChannelLink(instance.address, credentials_of)
         subject = Subject(plan, instance, link, SlotPool([]))
@@ -109,10 +108,17 @@ class Workshop:
 
     async def boot_instance(self, plan: BootPlan, *, fault: bool = False) -> Instance:
         """An instance without a look at its inventory."""
+        plan = self._with_state(plan)
         instance = await self.need_source(fault=fault).boot(plan)
         link = ChannelLink(instance.address)
         self._subjects.append(Subject(plan, instance, link, SlotPool([])))
         return instance
+
+    def _with_state(self, plan: BootPlan) -> BootPlan:
+        """Over HTTP every instance has a state: a real substrate demands it."""
+        if not self.over_http or plan.state is not None:
+            return plan
+        return replace(plan, state=self.new_folder(plan.label) / "state")
 
     async def once(self, name: str, tell: Callable[[], Awaitable[T]]) -> T:
         """A story that several behaviours look at; how it ends, it ends for all."""

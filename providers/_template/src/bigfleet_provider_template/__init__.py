@@ -1,7 +1,9 @@
-"""BigFleet capacity provider `template`: a complete example on a cloud that exists in memory.
+"""BigFleet capacity provider `template`: a complete example on a cloud that is imitated.
 
 spec       what the provider declares: options, capacity, prices, limits
+client     the SDK of the cloud
 substrate  the ten methods that speak to the cloud
+guest      the way into a host
 errors     how the cloud's errors become the kit's classes
 main       the executable
 """

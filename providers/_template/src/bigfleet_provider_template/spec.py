@@ -1,11 +1,10 @@
 """What the provider declares: its options, capacity, prices and limits."""
 
 from datetime import date
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from bigfleet_provider_template import __version__
 from bigfleet_provider_template.errors import classify
-from bigfleet_provider_template.substrate import TemplateSubstrate
 from bigfleet_providerkit import (
     Bucket,
     Capacity,
@@ -13,7 +12,6 @@ from bigfleet_providerkit import (
     InterruptionTable,
     KitOptions,
     Limits,
-    MemorySubstrate,
     Opt,
     OptionError,
     PriceTable,
@@ -21,6 +19,9 @@ from bigfleet_providerkit import (
     Timeouts,
 )
 from bigfleet_providerkit.kit import Kit
+
+if TYPE_CHECKING:
+    from bigfleet_provider_template.substrate import TemplateSubstrate
 
 TYPE, ZONE, REGION = "example-standard-4", "example-zone-a", "example-region"
 SHAPE = {"cpu": "4", "memory": "16Gi"}
@@ -45,14 +46,19 @@ async def check_credentials(options: TemplateOptions) -> None:
             "no credentials found (option, environment); set EXAMPLE_TOKEN, or run with "
             "--use-fake-backend"
         )
+    if not options.endpoint_url:
+        raise OptionError(
+            "--endpoint-url is required: the example cloud has no address of its own; give that of "
+            "its imitation, or run with --use-fake-backend"
+        )
 
 
-async def open_substrate(options: TemplateOptions, kit: Kit) -> TemplateSubstrate:
-    """Connect to the cloud. Import its SDK here, so that --use-fake-backend does without."""
-    cloud = MemorySubstrate(
-        kit, slow=options.slow_ms / 1000, fail_rate=options.fail_rate, seed=options.fake_seed
-    )
-    return TemplateSubstrate(kit, cloud)
+async def open_substrate(options: TemplateOptions, kit: Kit) -> "TemplateSubstrate":
+    """Connect to the cloud. Its SDK is imported here, so that --use-fake-backend does without."""
+    from bigfleet_provider_template.client import CloudClient
+    from bigfleet_provider_template.substrate import TemplateSubstrate
+
+    return TemplateSubstrate(kit, CloudClient(options.endpoint_url or "", options.token or ""))
 
 
 def _slots(kind: str) -> dict[str, object]:
@@ -82,6 +88,7 @@ SPEC = ProviderSpec(
     limits=Limits(tag_key=128, tag_value=256, separator=":", blob=4 * 1024 * 1024),
     consistency_window=0.0,
     calls=(
-        "CreateHost", "DeleteHost", "ListHosts", "StartHost", "SetTags", "ListPrices", "ListTypes",
+        "CreateHost", "DeleteHost", "ListHosts", "GetHost", "StartHost", "SetTags", "WriteFile",
+        "RunCommand", "GetCommand", "ListPrices", "ListTypes", "ListEvents",
     ),
 )  # fmt: skip

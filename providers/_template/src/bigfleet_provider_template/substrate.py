@@ -1,85 +1,190 @@
 """The ten methods that speak to the cloud.
 
-Here the cloud is a `MemorySubstrate`; the comment in each method says what a real one does there.
-The methods stay short: no retry, no metric, no state, no thread. `kit.acall` (or `kit.call` for an
-SDK that blocks) applies limits, counts, classifies and retries.
+The comment in each says what to look for in another cloud. The methods stay short: no retry, no
+metric, no state, no thread. `kit.acall` (or `kit.call` for an SDK that blocks) applies limits,
+counts, classifies and retries; `kit.pause` waits between two looks at something under way.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 
+from bigfleet_provider_template.client import Body, CloudClient
+from bigfleet_provider_template.guest import CloudGuest
 from bigfleet_providerkit import (
     Binding,
     Capacity,
+    CapacityType,
+    Gone,
     Host,
     HostCommand,
     HostResult,
     Launch,
-    MemorySubstrate,
     Notice,
+    NoticeKind,
+    Power,
     PriceKey,
 )
+from bigfleet_providerkit.codec.tags import CLUSTER, MACHINE, OPERATION, PROVIDER
+from bigfleet_providerkit.hostexec.guest import GuestChannel
 from bigfleet_providerkit.kit import Kit
+
+PAGE = 100
+EVENTS_EVERY = 5.0
+POWER = {
+    "starting": Power.STARTING,
+    "running": Power.RUNNING,
+    "leaving": Power.RUNNING,
+    "stopped": Power.STOPPED,
+    "ending": Power.ENDING,
+    "ended": Power.GONE,
+    "reclaimed": Power.PREEMPTED,
+}
+PAID = {"on_demand": CapacityType.ON_DEMAND, "spot": CapacityType.SPOT}
 
 
 class TemplateSubstrate:
     """The cloud of this provider."""
 
-    def __init__(self, kit: Kit, cloud: MemorySubstrate) -> None:
+    def __init__(self, kit: Kit, cloud: CloudClient) -> None:
         self._kit = kit
         self._cloud = cloud
+        self._channel = GuestChannel(CloudGuest(kit, cloud), kit.clock, kit.pause)
 
     async def launch(self, order: Launch) -> Host:
         """Start a host and return when it runs."""
-        # Give the cloud `order.operation_id` as its idempotency token and all of `order.tags` in
-        # the same call. A cloud without tokens: look up by operation and machine id first, and fail
-        # when the look-up fails. Then poll with `await kit.pause()` until the host runs.
-        return await self._kit.acall("CreateHost", lambda: self._cloud.launch(order))
+        # The operation id is the cloud's idempotency token, and all tags go in the same call. A
+        # cloud without tokens: look up by operation and machine id first, and fail when the look-up
+        # fails.
+        body: Body = {
+            "name": order.name,
+            "type": order.instance_type,
+            "zone": order.zone,
+            "spot": order.capacity_type is CapacityType.SPOT,
+            "tags": dict(order.tags),
+            "user_data": order.user_data,
+            "token": order.operation_id,
+        }
+        made = await self._kit.acall("CreateHost", partial(self._cloud.post, "/v1/hosts", body))
+        while True:
+            host = await self._host(made["id"])
+            if host.power is Power.RUNNING:
+                return host
+            if host.power not in (Power.STARTING, Power.STOPPED):
+                raise Gone(f"host {host.ref} is {host.power} instead of starting")
+            await self._kit.pause()
 
     async def terminate(self, host: Host) -> None:
         """Return when the host is gone and no longer billed."""
-        # Delete the host, wait until it is gone, then what launch made beside it: disks, addresses.
-        await self._kit.acall("DeleteHost", lambda: self._cloud.terminate(host))
+        # Then remove what launch made beside the host: disks, interfaces, addresses.
+        where = f"/v1/hosts/{host.ref}"
+        await self._kit.acall("DeleteHost", partial(self._cloud.delete, where))
+        while (await self._host(host.ref)).power not in (Power.GONE, Power.PREEMPTED):
+            await self._kit.pause()
 
     async def list_managed(self, refs: Sequence[str] | None = None) -> Sequence[Host]:
         """All hosts with our label, or exactly these."""
-        # All pages and all power states, filtered by tag; raise rather than return a part. With
-        # refs ask by id, whatever tags the hosts carry.
-        return await self._kit.acall("ListHosts", lambda: self._cloud.list_managed(refs))
+        # All pages and all power states, or an error: never a part. By refs whatever their tags.
+        if refs is None:
+            codec = self._kit.codec
+            label = f"{codec.key(PROVIDER)}={codec.encode(self._kit.label)}"
+            return await self._pages({"tag": label})
+        parts = [",".join(refs[at : at + PAGE]) for at in range(0, len(refs), PAGE)]
+        return [host for part in parts for host in await self._pages({"ids": part})]
 
     async def ensure_running(self, host: Host) -> None:
         """Bring a stopped host back."""
         # Start what is stopped, resume what is suspended; no effect on a running host.
-        await self._kit.acall("StartHost", lambda: self._cloud.ensure_running(host))
+        where = f"/v1/hosts/{host.ref}/start"
+        await self._kit.acall("StartHost", partial(self._cloud.post, where))
 
     async def run_on_host(self, host: Host, command: HostCommand) -> HostResult:
         """Run the kit's script on the host."""
-        # One of the kit's channels: ssh, agent, command API, guest agent. Never put the secret
-        # where others can read it.
-        return await self._cloud.run_on_host(host, command)
+        # One of the kit's channels. Never put the secret where others can read it.
+        return await self._channel.run(host, command)
 
     async def set_binding(self, host: Host, binding: Binding) -> None:
         """Write the complete tag set."""
-        # `kit.codec.tags(binding, host.pin)` is the set; replace, do not merge.
-        await self._kit.acall("SetTags", lambda: self._cloud.set_binding(host, binding))
+        # Replace the tags, do not merge: what is absent must go.
+        where, body = f"/v1/hosts/{host.ref}/tags", {"tags": self._kit.codec.tags(binding)}
+        await self._kit.acall("SetTags", partial(self._cloud.put, where, body))
 
     async def prices(self) -> Mapping[PriceKey, float]:
         """Live prices in the declared currency."""
-        # Read the price list of the region; leave out what was not really read.
-        return await self._kit.acall("ListPrices", self._cloud.prices)
+        # Leave out what was not really read; the seed table serves there.
+        shown = await self._kit.acall("ListPrices", partial(self._cloud.get, "/v1/prices"))
+        return {
+            PriceKey(row["type"], row["zone"], PAID[row["paid"]]): float(row["hourly"])
+            for row in shown["prices"]
+            if row["paid"] in PAID
+        }
 
     async def capacities(self) -> Mapping[str, Capacity]:
         """Live shapes by instance type."""
-        # Read the catalogue of types; the pinned shapes serve until then.
-        return await self._kit.acall("ListTypes", self._cloud.capacities)
+        # The pinned shapes serve until this was read.
+        shown = await self._kit.acall("ListTypes", partial(self._cloud.get, "/v1/types"))
+        return {
+            row["name"]: Capacity(cpu=row["cpus"] * 1000, memory=row["memory_gib"] * 1024**3)
+            for row in shown["types"]
+        }
 
     async def node_ready(self, host: Host, cluster: str) -> bool:
         """Whether the host's node is Ready in that cluster."""
-        # Only where the substrate itself can know, as a managed node pool does; else leave it out:
-        # the hook's exit code and --cluster-kubeconfigs are asked anyway.
-        return await self._cloud.node_ready(host, cluster)
+        # Only where the cloud itself can know, as a managed node pool does; else leave it out: the
+        # hook's exit code and --cluster-kubeconfigs are asked anyway.
+        where = f"/v1/hosts/{host.ref}"
+        shown = await self._kit.acall("GetHost", partial(self._cloud.get, where))
+        return bool(shown["node"] == cluster)
 
     async def interruptions(self) -> AsyncIterator[Notice]:
         """Notices about hosts that will be taken away."""
-        # Follow the cloud's event queue, reconnect by yourself; leave it out where there is none.
-        async for notice in self._cloud.interruptions():
-            yield notice
+        # Follow the cloud's queue of events for ever; leave it out where there is none.
+        seen = 0
+        while True:
+            shown = await self._kit.acall(
+                "ListEvents", partial(self._cloud.get, "/v1/events", {"after": str(seen)})
+            )
+            for event in shown["events"]:
+                seen = max(seen, int(event["number"]))
+                now = self._kit.clock.now()
+                yield Notice(event["host"], NoticeKind.WARNING, 0.99, now, float(event["ends"]))
+            await self._kit.clock.sleep(EVENTS_EVERY)
+
+    async def aclose(self) -> None:
+        """Let go of the connections."""
+        await self._cloud.aclose()
+
+    async def _pages(self, query: dict[str, str]) -> list[Host]:
+        hosts: list[Host] = []
+        cursor = ""
+        while True:
+            wanted = {**query, "limit": str(PAGE), **({"cursor": cursor} if cursor else {})}
+            shown = await self._kit.acall(
+                "ListHosts", partial(self._cloud.get, "/v1/hosts", wanted)
+            )
+            hosts += [self._read(row) for row in shown["hosts"]]
+            cursor = shown["next"]
+            if not cursor:
+                return hosts
+
+    async def _host(self, ref: str) -> Host:
+        """One host; a host that the cloud no longer knows is gone."""
+        try:
+            shown = await self._kit.acall("GetHost", partial(self._cloud.get, f"/v1/hosts/{ref}"))
+        except Gone:
+            return Host(ref, power=Power.GONE)
+        return self._read(shown)
+
+    def _read(self, row: Body) -> Host:
+        codec, tags = self._kit.codec, row["tags"]
+        return Host(
+            ref=row["id"],
+            machine_id=codec.read(tags, MACHINE) or "",
+            operation_id=codec.read(tags, OPERATION) or "",
+            instance_type=row["type"],
+            zone=row["zone"],
+            capacity_type=codec.capacity_type(tags),
+            power=POWER.get(row["state"], Power.BROKEN),
+            cluster=codec.read(tags, CLUSTER),
+            address=row["address"],
+            created=float(row["created"]),
+        )
