@@ -31,7 +31,9 @@ class Outbox(Generic[F]):
         self._count = 0
         self._something = asyncio.Event()
         self._room = asyncio.Event()
-        self._room.set()
+        self._taken = 0
+        self._done = asyncio.Event()
+        self._changed()
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -52,8 +54,19 @@ class Outbox(Generic[F]):
         while not self._frames:
             await self._something.wait()
         _, frame = self._frames.popitem(last=False)
+        self._taken += 1
         self._changed()
         return frame
+
+    def sent(self) -> None:
+        """A frame that was taken is on its way."""
+        self._taken -= 1
+        self._changed()
+
+    async def flushed(self) -> None:
+        """Returns when everything that was put in is on its way."""
+        while self._frames or self._taken:
+            await self._done.wait()
 
     async def has_room(self) -> None:
         """Returns when the outbox is at most half full: the other half is for what is new."""
@@ -63,6 +76,7 @@ class Outbox(Generic[F]):
     def _changed(self) -> None:
         _set(self._something, bool(self._frames))
         _set(self._room, len(self._frames) <= self.bound // 2)
+        _set(self._done, not self._frames and not self._taken)
 
 
 def _set(event: asyncio.Event, value: bool) -> None:

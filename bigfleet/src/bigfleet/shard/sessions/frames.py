@@ -1,0 +1,103 @@
+"""Frames a shard sends, made of machines and answers; pure.
+
+Which cluster is told, and when, is decided in `updates` and `sessions`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from bigfleet.model import (
+    LABEL_INSTANCE_TYPE,
+    LABEL_ZONE,
+    Machine,
+    MachineState,
+    Resources,
+    format_resources,
+)
+from bigfleet_api.v1alpha1 import provider_pb2, shard_pb2
+
+LABEL_TAINTS: Final = "bigfleet.lucy.sh/taints"
+"""Taints a provider's nodes come up with: `key=value:Effect`, separated by commas."""
+EFFECTS: Final = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
+GONE: Final = "the machine is gone: its provider does not know it any more"
+
+_SHAPES: Final = 4096
+
+
+def node_key(machine_id: str) -> str:
+    """What a newer frame about a machine replaces an older one by."""
+    return f"node:{machine_id}"
+
+
+def node_state(
+    machine: Machine, cluster: str, node_name: str = "", *, withdrawn: bool = False
+) -> shard_pb2.NodeStateUpdate:
+    """How a machine stands, for the cluster it is, or was, meant for."""
+    return shard_pb2.NodeStateUpdate(
+        supersedes_key=node_key(machine.id),
+        machine_id=machine.id,
+        cluster_id=cluster,
+        state=provider_pb2.MachineState.ValueType(machine.state),
+        node_name=node_name,
+        provider_id=machine.host.ref if machine.host else "",
+        last_error=machine.last_error if machine.state is MachineState.FAILED else "",
+        labels=labels_of(machine),
+        resources=resources_of(machine.effective_allocatable),
+        taints=taints_of(machine.labels.get(LABEL_TAINTS, "")),
+        withdrawn=withdrawn,
+    )
+
+
+def gone(machine: Machine, cluster: str) -> shard_pb2.NodeStateUpdate:
+    """A machine that vanished, for the cluster it was meant for."""
+    frame = node_state(machine, cluster, withdrawn=True)
+    frame.state = provider_pb2.MACHINE_STATE_FAILED
+    frame.last_error = GONE
+    return frame
+
+
+def bootstrap_machine(machine: Machine) -> shard_pb2.BootstrapMachine:
+    """What a bootstrap template may want to know of the machine."""
+    return shard_pb2.BootstrapMachine(
+        machine_id=machine.id,
+        instance_type=machine.instance_type,
+        zone=machine.zone,
+        capacity_type=provider_pb2.CapacityType.ValueType(machine.capacity_type),
+        labels=labels_of(machine),
+        resources=resources_of(machine.effective_allocatable),
+        provider_id=machine.host.ref if machine.host else "",
+    )
+
+
+def labels_of(machine: Machine) -> dict[str, str]:
+    """The provider's labels, and those of instance type and zone."""
+    labels = dict(machine.labels)
+    if machine.instance_type:
+        labels[LABEL_INSTANCE_TYPE] = machine.instance_type
+    if machine.zone:
+        labels[LABEL_ZONE] = machine.zone
+    return labels
+
+
+def resources_of(amounts: Resources) -> provider_pb2.Resources:
+    """Amounts as canonical quantities; to be read only, as equal ones share it."""
+    return _printed(tuple(sorted(amounts.items())))
+
+
+@lru_cache(_SHAPES)
+def _printed(amounts: tuple[tuple[str, int], ...]) -> provider_pb2.Resources:
+    return provider_pb2.Resources(resources=format_resources(dict(amounts)))
+
+
+@lru_cache(_SHAPES)
+def taints_of(text: str) -> tuple[shard_pb2.Taint, ...]:
+    """The taints a label names. What is no taint is left out: a node comes up without it."""
+    found = []
+    for part in text.split(","):
+        rest, colon, effect = part.strip().rpartition(":")
+        key, _, value = rest.partition("=")
+        if colon and key and effect in EFFECTS:
+            found.append(shard_pb2.Taint(key=key, value=value, effect=effect))
+    return tuple(found)

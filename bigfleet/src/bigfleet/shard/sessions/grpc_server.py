@@ -1,0 +1,83 @@
+"""Sessions over gRPC: one call is one stream, and the end of a session its status.
+
+Frames come as bytes, so that a large roll-up is decoded away from the event loop. Listening, TLS
+and what a certificate says are left to the server's owner, who passes in how a peer is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Final, Protocol, cast
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from bigfleet.shard.ports import Offload, Stream
+from bigfleet.shard.sessions.errors import SessionEnd
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+
+SERVICE: Final = "bigfleet.v1alpha1.Shard"
+LARGE_BYTES: Final = 256 * 1024
+"""From here on a frame is decoded off the event loop."""
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+IdentityOf = Callable[[Context], str | None]
+"""The peer's single `bigfleet://` name; empty for none or several; None on plaintext."""
+
+
+class Serving(Protocol):
+    """Whoever serves streams."""
+
+    async def serve(self, stream: Stream) -> None:
+        """Serve one stream to its end."""
+        ...
+
+
+class GrpcStream:
+    """One call as a stream of frames."""
+
+    def __init__(self, context: Context, identity: str | None, offload: Offload) -> None:
+        self.identity = identity
+        self._context = context
+        self._offload = offload
+
+    async def receive(self) -> pb.OperatorMessage | None:
+        """The next frame; None when the operator closed its side."""
+        # What marks the end is no message, which the stubs of grpc do not say.
+        raw: bytes | object = await self._context.read()
+        if not isinstance(raw, bytes):
+            return None
+        try:
+            if len(raw) < LARGE_BYTES:
+                return pb.OperatorMessage.FromString(raw)
+            return await self._offload(lambda: pb.OperatorMessage.FromString(raw))
+        except DecodeError as error:
+            raise SessionEnd(
+                grpc.StatusCode.INVALID_ARGUMENT, f"a frame cannot be decoded: {error}"
+            ) from error
+
+    async def send(self, message: pb.ShardMessage) -> None:
+        """Hand over a frame; returns when the transport has taken it."""
+        await self._context.write(message.SerializeToString())
+
+
+def add_sessions(
+    server: grpc.aio.Server, sessions: Serving, offload: Offload, identity_of: IdentityOf
+) -> None:
+    """Serve `Shard.Session` on a server that has not been started."""
+
+    async def session(_requests: object, context: Context) -> None:
+        stream = GrpcStream(context, identity_of(context), offload)
+        try:
+            await sessions.serve(stream)
+        except SessionEnd as end:
+            await context.abort(end.code, end.text)
+
+    # The stubs of grpc know handlers that yield their answers, not those that write them.
+    behavior = cast("Callable[..., AsyncIterator[bytes]]", session)
+    handler: grpc.RpcMethodHandler[bytes, bytes]
+    handler = grpc.stream_stream_rpc_method_handler(behavior)
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(SERVICE, {"Session": handler}),)
+    )

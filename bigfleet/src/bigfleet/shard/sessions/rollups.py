@@ -1,0 +1,110 @@
+"""What becomes of a roll-up: read, judged, taken, and what the operator is told of it.
+
+Large ones are read away from the event loop. Refused ones leave the last accepted demand as it is;
+held ones as well, but they show that the cluster is there. Taking one wakes whoever waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from bigfleet.shard.ports import Clock, Offload
+from bigfleet.shard.sessions.block import RowChanges
+from bigfleet.shard.sessions.errors import RollUpRefusedError
+from bigfleet.shard.sessions.ingest import Ingest, RollUp
+from bigfleet.shard.sessions.metrics import SessionMetrics
+from bigfleet.shard.sessions.needs import NeedsTable
+from bigfleet.shard.sessions.quarantine import Quarantine, Verdict
+from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
+
+OnRollUp = Callable[[str, RowChanges], None]
+
+ROLLUP: Final = "rollup"
+REJECTED: Final = "rollup_rejected"
+_INLINE_ROWS: Final = 1_000
+"""Rows read without leaving the event loop: below 10 ms."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class RollUps:
+    """The one place where demand comes in."""
+
+    needs: NeedsTable
+    quarantine: Quarantine
+    clock: Clock
+    offload: Offload
+    metrics: SessionMetrics
+    ingest: Ingest = field(default_factory=Ingest)
+    on_rollup: list[OnRollUp] = field(default_factory=list)
+    """Called with the cluster and what changed, for each roll-up that was taken."""
+
+    async def take(
+        self,
+        cluster: str,
+        message: capacity_pb2.ClusterCapacityNeeds,
+        wanted: Callable[[], bool],
+    ) -> shard_pb2.Acknowledgement | None:
+        """Take a roll-up and answer it; None when its session ended meanwhile."""
+        started = self.clock.monotonic()
+        ack = shard_pb2.Acknowledgement(
+            echo=ROLLUP, rollup_timestamp_unix_nanos=message.timestamp_unix_nanos
+        )
+        try:
+            rollup = await self._read(message)
+        except RollUpRefusedError as error:
+            self.refuse(cluster, str(error))
+            ack.echo, ack.reason = REJECTED, str(error)
+            return ack
+        if not wanted():
+            return None
+        ack.held = not self._judge(cluster, rollup)
+        if ack.held:
+            self.needs.hear(cluster)
+            self.metrics.rollup_ingest(self.clock.monotonic() - started)
+            return ack
+        changes = self.needs.apply(cluster, rollup)
+        self.metrics.rollup_ingest(self.clock.monotonic() - started)
+        self.metrics.rollup_accepted(cluster)
+        for listener in self.on_rollup:
+            listener(cluster, changes)
+        return ack
+
+    def refuse(self, cluster: str, reason: str) -> None:
+        """Count and log a roll-up of which nothing is taken."""
+        self.metrics.rollup_rejected(cluster)
+        _log.error(
+            "rollup rejected at ingest validation; keeping last-known-good demand",
+            extra={"cluster": cluster, "error": reason},
+        )
+
+    def forget(self, cluster: str) -> None:
+        """A cluster is gone for good, and its demand with it."""
+        self.needs.forget(cluster)
+        self.quarantine.forget(cluster)
+        self.metrics.rollup_quarantined(cluster, False)
+
+    async def _read(self, message: capacity_pb2.ClusterCapacityNeeds) -> RollUp:
+        if len(message.needs) <= _INLINE_ROWS:
+            return self.ingest.read(message)
+        return await self.offload(lambda: self.ingest.read(message))
+
+    def _judge(self, cluster: str, rollup: RollUp) -> bool:
+        """Whether it is taken."""
+        judgement = self.quarantine.judge(cluster, rollup, self.clock.monotonic())
+        facts = {
+            "cluster": cluster,
+            "rows": judgement.rows,
+            "baseline": judgement.baseline,
+            "consecutive": judgement.consecutive,
+        }
+        if judgement.verdict is Verdict.HELD:
+            _log.warning("rollup quarantined", extra=facts)
+        elif judgement.verdict is Verdict.BELIEVED:
+            _log.warning("quarantined rollup accepted", extra=facts)
+        held = judgement.verdict is Verdict.HELD
+        self.metrics.rollup_quarantined(cluster, held)
+        return not held

@@ -1,0 +1,281 @@
+"""The operators that are connected: one session per cluster, and what can be asked of a cluster.
+
+A new session of a cluster replaces the old one, which is told so. To a cluster without a session
+nothing is sent: frames are dropped, requests fail at once, and the replay at the start of the next
+session is what makes up for it. A cluster's demand stays when its session ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+import grpc
+
+from bigfleet.model import Machine, Profile
+from bigfleet.shard.execute.ports import Blob, Instruction
+from bigfleet.shard.ports import Clock, Stream
+from bigfleet.shard.sessions.errors import NoSessionError, SessionEnd
+from bigfleet.shard.sessions.frames import bootstrap_machine
+from bigfleet.shard.sessions.metrics import SessionMetrics
+from bigfleet.shard.sessions.observations import Nodes, nodes_seen
+from bigfleet.shard.sessions.outbox import DEFAULT_BOUND
+from bigfleet.shard.sessions.rollups import OnRollUp, RollUps
+from bigfleet.shard.sessions.session import Session
+from bigfleet.shard.sessions.updates import Machines, NodeUpdates
+from bigfleet.wire.needs import requirements_to_proto
+from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
+
+OnReclaimAck = Callable[[str, str, bool, tuple[str, ...]], None]
+"""Cluster, instruction id, whether it is the second one, and the nodes it says are not empty."""
+OnSession = Callable[[str], None]
+
+HELLO: Final = "hello"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What acknowledgements say of the shard, as information."""
+
+    coordinator_term: int = 0
+    epoch: int = 0
+
+
+class Sessions:
+    """All open sessions of a shard."""
+
+    def __init__(
+        self,
+        machines: Machines,
+        nodes: Nodes,
+        rollups: RollUps,
+        clock: Clock,
+        rng: Random,
+        metrics: SessionMetrics,
+        standing: Callable[[], Standing] = Standing,
+        outbox_bound: int = DEFAULT_BOUND,
+    ) -> None:
+        self.on_reclaim_ack: list[OnReclaimAck] = []
+        self.on_open: list[OnSession] = []
+        self.on_close: list[OnSession] = []
+        """Called for a session that was replaced as well, before the new one opens."""
+        self._nodes = nodes
+        self._rollups = rollups
+        self._clock = clock
+        self._rng = rng
+        self._metrics = metrics
+        self._standing = standing
+        self._bound = outbox_bound
+        self._open: dict[str, Session] = {}
+        self._updates = NodeUpdates(machines, nodes.node_name, self.send)
+
+    # -- who is there ----------------------------------------------------------------------------
+
+    @property
+    def on_rollup(self) -> list[OnRollUp]:
+        """Called with the cluster and what changed, for each roll-up that was taken."""
+        return self._rollups.on_rollup
+
+    def connected(self, cluster: str) -> bool:
+        """Whether a cluster can be asked something now."""
+        return self._session(cluster) is not None
+
+    def clusters(self) -> list[str]:
+        """The clusters with a session."""
+        return [cluster for cluster, session in self._open.items() if not session.ended]
+
+    def knows_additions(self, cluster: str) -> bool:
+        """Whether the cluster's operator states a version: it knows cancels and verdicts."""
+        session = self._session(cluster)
+        return session is not None and bool(session.software_version)
+
+    def forget(self, cluster: str) -> None:
+        """A cluster is gone for good: its demand, and what it was still to be told."""
+        self._rollups.forget(cluster)
+        self._updates.forget(cluster)
+
+    # -- one stream ------------------------------------------------------------------------------
+
+    async def serve(self, stream: Stream) -> None:
+        """Serve one stream to its end; SessionEnd says how it ends when that is not OK."""
+        hello = await _first_frame(stream)
+        self._check_identity(stream.identity, hello.cluster_id)
+        session = Session(stream, hello, self, self._clock, self._bound)
+        self._install(session, hello)
+        try:
+            await session.run(self._updates.replay(session.cluster))
+        finally:
+            self._remove(session)
+
+    def _install(self, session: Session, hello: shard_pb2.Hello) -> None:
+        cluster = session.cluster
+        old = self._open.get(cluster)
+        self._open[cluster] = session
+        if old is not None:
+            old.end(
+                SessionEnd(
+                    grpc.StatusCode.ABORTED,
+                    f"a newer session of cluster {cluster!r} has taken over",
+                )
+            )
+            self._metrics.session_event("replaced", len(self._open))
+            _tell(self.on_close, cluster)
+        self._metrics.session_event("installed", len(self._open))
+        _log.info(
+            "operator session opened",
+            extra={
+                "cluster": cluster,
+                "protocol_version": hello.protocol_version,
+                "software_version": hello.software_version,
+            },
+        )
+        _tell(self.on_open, cluster)
+
+    def _remove(self, session: Session) -> None:
+        cluster = session.cluster
+        _log.info("operator session closed", extra={"cluster": cluster})
+        if self._open.get(cluster) is session:
+            del self._open[cluster]
+            self._metrics.session_event("removed", len(self._open))
+            _tell(self.on_close, cluster)
+
+    def _check_identity(self, identity: str | None, cluster: str) -> None:
+        expected = f"bigfleet://cluster/{cluster}"
+        if identity is None or identity == expected:
+            return
+        self._metrics.session_identity_rejected()
+        _log.error(
+            "operator session identity rejected", extra={"cluster": cluster, "identity": identity}
+        )
+        raise SessionEnd(
+            grpc.StatusCode.PERMISSION_DENIED,
+            f"the certificate is {identity or 'nobody'!r}; cluster {cluster!r} needs {expected!r}",
+        )
+
+    # -- asking and telling ----------------------------------------------------------------------
+
+    def send(self, cluster: str, message: shard_pb2.ShardMessage, key: str = "") -> bool:
+        """Queue a frame for a cluster; whether a session took it."""
+        session = self._session(cluster)
+        if session is None:
+            return False
+        if message.HasField("need_verdicts") and not session.software_version:
+            return False
+        return session.send(message, key)
+
+    async def bootstrap(
+        self, cluster: str, profile: Profile, machine: Machine, seconds: float
+    ) -> Blob:
+        """Data that makes the machine a node; NoSessionError, BlobError or TimeoutError."""
+        session = self._session(cluster)
+        if session is None:
+            raise NoSessionError(f"cluster {cluster!r} has no session")
+        request = shard_pb2.BootstrapRequest(
+            request_id=self._new_id(),
+            requirements=requirements_to_proto(profile.requirements),
+            cluster_id=cluster,
+            machine=bootstrap_machine(machine),
+        )
+        async with asyncio.timeout(seconds):
+            return await session.ask(request)
+
+    def send_reclaim(self, cluster: str, instruction: Instruction) -> bool:
+        """Ask a cluster to empty a node, or to stop doing so; whether a session took it."""
+        if instruction.cancel and not self.knows_additions(cluster):
+            return False
+        frame = shard_pb2.ReclaimInstruction(
+            instruction_id=instruction.id,
+            nodes=[instruction.node],
+            grace_period_seconds=instruction.grace_seconds,
+            preemptor_priority=instruction.preemptor_priority,
+            cancel=instruction.cancel,
+        )
+        return self.send(cluster, shard_pb2.ShardMessage(reclaim_instruction=frame))
+
+    # -- what a session asks of those around it --------------------------------------------------
+
+    def hello_ack(self) -> shard_pb2.ShardMessage:
+        """The answer to a Hello."""
+        standing = self._standing()
+        ack = shard_pb2.Acknowledgement(
+            echo=HELLO, coordinator_term=standing.coordinator_term, shard_epoch=standing.epoch
+        )
+        return shard_pb2.ShardMessage(ack=ack)
+
+    def frame_now(self, cluster: str, machine_id: str) -> shard_pb2.ShardMessage | None:
+        """What a cluster is told of a machine at this moment, if anything."""
+        return self._updates.frame_now(cluster, machine_id)
+
+    async def take_rollup(
+        self, session: Session, rollup: capacity_pb2.ClusterCapacityNeeds
+    ) -> shard_pb2.Acknowledgement | None:
+        """Take a roll-up and answer it."""
+        ack = await self._rollups.take(session.cluster, rollup, lambda: not session.ended)
+        if ack is not None:
+            standing = self._standing()
+            ack.coordinator_term, ack.shard_epoch = standing.coordinator_term, standing.epoch
+        return ack
+
+    def refuse_rollup(self, cluster: str, reason: str) -> None:
+        """Count and log a roll-up that is not looked at."""
+        self._rollups.refuse(cluster, reason)
+
+    def reclaim_acked(self, cluster: str, ack: shard_pb2.ReclaimAck) -> None:
+        """An operator says how far a reclaim has come; unknown ids are for others to pass over."""
+        second = ack.nodes_drained > 0 or len(ack.nodes_left) > 0
+        left = tuple(ack.nodes_left)
+        for listener in self.on_reclaim_ack:
+            listener(cluster, ack.instruction_id, second, left)
+
+    def nodes_observed(self, session: Session, seen: shard_pb2.NodeObservations) -> None:
+        """Take an observation; nodes held cordoned without an instruction are let go.
+
+        After a restart nobody remembers why they were to be emptied. Asked once per session.
+        """
+        cordoned = self._nodes.set_nodes(session.cluster, nodes_seen(seen), full=seen.full)
+        for machine in cordoned:
+            if machine not in session.uncordoned:
+                node = self._nodes.node_name(machine) or machine
+                self.send_reclaim(
+                    session.cluster, Instruction(self._new_id(), node, 0, cancel=True)
+                )
+        session.uncordoned = set(cordoned) | (set() if seen.full else session.uncordoned)
+
+    def _session(self, cluster: str) -> Session | None:
+        session = self._open.get(cluster)
+        return None if session is None or session.ended else session
+
+    def _new_id(self) -> str:
+        return f"{self._rng.getrandbits(128):032x}"
+
+
+async def _first_frame(stream: Stream) -> shard_pb2.Hello:
+    """The Hello a session opens with."""
+    try:
+        message = await stream.receive()
+    except Exception as error:
+        raise _no_hello(f"the stream failed before it: {error}") from error
+    if message is None:
+        raise _no_hello("the stream was closed before it")
+    if message.WhichOneof("payload") != "hello":
+        raise _no_hello(f"it is {message.WhichOneof('payload') or 'empty'}")
+    if not message.hello.cluster_id:
+        raise _no_hello("its cluster_id is empty")
+    return message.hello
+
+
+def _no_hello(found: str) -> SessionEnd:
+    return SessionEnd(
+        grpc.StatusCode.INVALID_ARGUMENT,
+        f"the first frame must be a Hello that names a cluster: {found}",
+    )
+
+
+def _tell(listeners: list[OnSession], cluster: str) -> None:
+    for listener in listeners:
+        listener(cluster)

@@ -1,0 +1,146 @@
+"""Changes of machines, told to the clusters they concern.
+
+A machine concerns the cluster it is bound to, or else the one it is stamped for. A change is told
+to that cluster, and to the one it concerned before: drained, failed, or withdrawn. A machine that
+failed and lost its binding is shown as failed until its provider has healed it. What a cluster
+without a session misses it is told by the replay, which reads each machine when its turn comes;
+farewells, which no replay would show, are kept for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Protocol
+
+from bigfleet.model import Machine, MachineState
+from bigfleet.shard.sessions.frames import gone, node_key, node_state
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+
+S = MachineState
+OnChange = Callable[[Machine | None, Machine | None], None]
+Send = Callable[[str, pb.ShardMessage, str], bool]
+"""Cluster, frame, key: whether a session took it."""
+
+_FAREWELLS: Final = 8192
+"""Kept per cluster; the oldest go first."""
+_UNBOUND: Final = frozenset({S.SPECULATIVE, S.CREATING, S.IDLE, S.DELETING})
+_SHOWN: Final = (
+    "state", "cluster", "host", "instance_type", "zone", "labels", "resources", "allocatable",
+    "last_error",
+)  # fmt: skip
+
+
+class Machines(Protocol):
+    """What is read of the shard's machines."""
+
+    on_change: list[OnChange]
+
+    def get(self, machine_id: str) -> Machine | None:
+        """A machine as it is known now."""
+        ...
+
+    def bound(self, cluster: str) -> list[str]:
+        """The machines bound to a cluster or stamped for it."""
+        ...
+
+
+def concerns(machine: Machine | None) -> str:
+    """The cluster a machine is bound to or, where it is bound to none, meant for."""
+    if machine is None:
+        return ""
+    # A provider may leave the last cluster on a record that is nobody's.
+    if machine.cluster and machine.state not in _UNBOUND:
+        return machine.cluster
+    return machine.stamp.cluster if machine.stamp else ""
+
+
+class NodeUpdates:
+    """Tells clusters of their machines."""
+
+    def __init__(self, machines: Machines, node_name: Callable[[str], str], send: Send) -> None:
+        self._machines = machines
+        self._node_name = node_name
+        self._send = send
+        self._failed: dict[str, str] = {}
+        """Machines without a binding that a cluster sees as failed, and which cluster."""
+        self._farewells: dict[str, OrderedDict[str, pb.NodeStateUpdate]] = {}
+        machines.on_change.append(self.changed)
+
+    def changed(self, before: Machine | None, after: Machine | None) -> None:
+        """A machine is not what it was."""
+        was, now = concerns(before), concerns(after)
+        self._end_failure(before, after, now)
+        if before is not None and was and was != now:
+            self._part(was, before, after)
+        if after is not None and now and (was != now or _shows(before, after)):
+            self._take_farewell(now, after.id)
+            self._send(now, self._frame(after, now), node_key(after.id))
+
+    def replay(self, cluster: str) -> list[str]:
+        """The machines a cluster is told of when its session begins."""
+        farewells = self._farewells.get(cluster) or ()
+        failed = [machine for machine, whose in self._failed.items() if whose == cluster]
+        return list(dict.fromkeys([*farewells, *failed, *self._machines.bound(cluster)]))
+
+    def frame_now(self, cluster: str, machine_id: str) -> pb.ShardMessage | None:
+        """What a cluster is told of a machine at this moment, if anything."""
+        machine = self._machines.get(machine_id)
+        farewell = self._take_farewell(cluster, machine_id)
+        if machine is not None and cluster in (concerns(machine), self._failed.get(machine_id)):
+            return self._frame(machine, cluster)
+        return None if farewell is None else pb.ShardMessage(node_state_update=farewell)
+
+    def forget(self, cluster: str) -> None:
+        """A cluster is gone for good."""
+        self._farewells.pop(cluster, None)
+        for machine in [m for m, whose in self._failed.items() if whose == cluster]:
+            del self._failed[machine]
+
+    def _frame(self, machine: Machine, cluster: str) -> pb.ShardMessage:
+        name = self._node_name(machine.id) if machine.cluster == cluster else ""
+        return pb.ShardMessage(node_state_update=node_state(machine, cluster, name))
+
+    def _part(self, cluster: str, before: Machine, after: Machine | None) -> None:
+        if after is None:
+            self._farewell(cluster, gone(before, cluster))
+        elif after.state is S.FAILED:
+            self._failed[after.id] = cluster
+            self._send(cluster, self._frame(after, cluster), node_key(after.id))
+        else:
+            # Idle after a drain says by itself that the node is gone.
+            drained = after.state is S.IDLE and before.state in (S.DRAINING, S.CONFIGURED)
+            shown = replace(after, state=S.IDLE) if concerns(after) else after
+            self._farewell(cluster, node_state(shown, cluster, withdrawn=not drained))
+
+    def _end_failure(self, before: Machine | None, after: Machine | None, now: str) -> None:
+        if before is None or (after is not None and after.state is S.FAILED):
+            return
+        cluster = self._failed.pop(before.id, "")
+        if not cluster or cluster == now:
+            return
+        if after is None:
+            self._farewell(cluster, gone(before, cluster))
+        else:
+            self._farewell(cluster, node_state(after, cluster, withdrawn=True))
+
+    def _farewell(self, cluster: str, frame: pb.NodeStateUpdate) -> None:
+        message = pb.ShardMessage(node_state_update=frame)
+        if self._send(cluster, message, node_key(frame.machine_id)):
+            return
+        kept = self._farewells.setdefault(cluster, OrderedDict())
+        kept[frame.machine_id] = frame
+        if len(kept) > _FAREWELLS:
+            kept.popitem(last=False)
+
+    def _take_farewell(self, cluster: str, machine_id: str) -> pb.NodeStateUpdate | None:
+        kept = self._farewells.get(cluster)
+        return None if kept is None else kept.pop(machine_id, None)
+
+
+def _shows(before: Machine | None, after: Machine) -> bool:
+    """Whether a frame would look different; a change to the same tells that its node has a name."""
+    if before is None or before == after:
+        return True
+    return any(getattr(before, name) != getattr(after, name) for name in _SHOWN)
