@@ -1,0 +1,344 @@
+"""What each kind of order does: calls to its provider, frames to its operator, the book.
+
+    Provision   journal, Create
+    Bootstrap   blob from the operator, Configure
+    Reclaim,    journal, ReclaimInstruction; later, from the book of drains, Drain.
+    Preempt     Without a session the Drain follows at once
+    Keep        the instruction is cancelled
+    Delete      Delete
+
+An action returns when it has done its part, or raises: ActionFailedError with its outcome, or a
+provider's error as it came. Deadlines, outcomes, taking back and freeing the machine are the
+pool's. When an action begins, the book already shows what was ordered.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from bigfleet.decision import ActionKind
+from bigfleet.model import Machine, MachineState
+from bigfleet.provider import Ack, NotSupportedError, ProviderClient, Providers
+from bigfleet.shard.book import Book
+from bigfleet.shard.execute.drains import Drains, Grace
+from bigfleet.shard.execute.failures import Failures
+from bigfleet.shard.execute.outcomes import ActionFailedError, Outcome
+from bigfleet.shard.execute.ports import (
+    Blob,
+    ExecuteMetrics,
+    Instruction,
+    Refresher,
+    Sessions,
+)
+from bigfleet.shard.execute.watch import JournalKeeper, Watch
+from bigfleet.shard.orders import Order
+from bigfleet.shard.ports import Clock
+from bigfleet.shard.reconcile.journal import Entry
+from bigfleet.shard.sessions.errors import BlobError, NoSessionError
+from bigfleet.wire.machines import metadata_from_stamp
+
+S = MachineState
+NO_DELETE_SECONDS: Final = 3600.0
+"""How long a provider that does not offer Delete is not asked again."""
+_STALE_BLOBS: Final = 3
+_NS: Final = 1_000_000_000
+_log = logging.getLogger(__name__)
+
+
+class Truth(Enum):
+    """What is known of an order whose call was not answered."""
+
+    UNKNOWN = "unknown"
+    DONE = "done"
+    NOT_DONE = "not done"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One order being carried out."""
+
+    order: Order
+    cycle: int
+    grace: Grace | None = None
+    """Of a Drain whose instruction was sent before, and of a Keep."""
+    drain: bool = False
+    begun: float = 0.0
+    deadline: float = 0.0
+    client: ProviderClient | None = None
+    """Set once the provider was called: from then on it may have done what was ordered."""
+    truth: Truth = Truth.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Everything an action works with."""
+
+    book: Book
+    providers: Providers
+    sessions: Sessions
+    lister: Refresher
+    clock: Clock
+    chance: random.Random
+    metrics: ExecuteMetrics
+    node_name: Callable[[str], str]
+    wake: Callable[[], None]
+
+
+class Actions:
+    """Carries orders out, one attempt each."""
+
+    def __init__(
+        self, means: Means, drains: Drains, failures: Failures, journal: JournalKeeper, watch: Watch
+    ) -> None:
+        self._means = means
+        self._book = means.book
+        self._clock = means.clock
+        self._drains = drains
+        self._failures = failures
+        self._journal = journal
+        self._watch = watch
+        self._no_delete: dict[str, float] = {}
+
+    def offers_delete(self, provider: str) -> bool:
+        """Whether it is worth asking; a provider may learn it with a new version."""
+        return self._clock.monotonic() >= self._no_delete.get(provider, 0.0)
+
+    async def perform(self, attempt: Attempt) -> None:
+        """Do what was ordered."""
+        if attempt.drain:
+            await self._drain_again(attempt)
+            return
+        match attempt.order.kind:
+            case ActionKind.BOOTSTRAP:
+                await self._bootstrap(attempt)
+            case ActionKind.PROVISION:
+                await self._provision(attempt)
+            case ActionKind.RECLAIM | ActionKind.PREEMPT:
+                await self._reclaim(attempt)
+            case ActionKind.KEEP:
+                await self._keep(attempt)
+            case ActionKind.DELETE:
+                await self._delete(attempt)
+
+    def timed_out(self, attempt: Attempt) -> None:
+        """Its deadline passed; before the provider was called, that was the operator's time."""
+        if attempt.order.kind is ActionKind.BOOTSTRAP and attempt.client is None:
+            self._failures.bootstrap_failed(attempt.order.cluster)
+
+    # -- the kinds -------------------------------------------------------------------------------
+
+    async def _provision(self, attempt: Attempt) -> None:
+        order = attempt.order
+        self._expect(order, S.CREATING)
+        client = self._client(order)
+        if order.stamp is not None:
+            await self._journal.remember(order.machine, Entry(stamp=order.stamp))
+        seconds = self._left(attempt)
+        machine = await self._call(attempt, client, client.create(order.machine, seconds=seconds))
+        if machine is None:
+            self._book.start(order.machine, S.FAILED)
+            raise ActionFailedError(
+                Outcome.TRANSITION_ERROR, "the record in the Create ack is refused", settled=True
+            )
+        self._take(machine)
+        self._refuse_failed(machine)
+
+    async def _bootstrap(self, attempt: Attempt) -> None:
+        order = attempt.order
+        machine = self._expect(order, S.CONFIGURING)
+        if order.profile is None or order.stamp is None:
+            raise ActionFailedError(Outcome.MISSING_PROFILE, "the order names no need")
+        client = self._client(order)
+        blob = await self._blob(attempt, machine)
+        metadata = metadata_from_stamp(order.stamp)
+        seconds = self._left(attempt)
+        call = client.configure(
+            order.machine, order.cluster, blob.user_data, metadata, seconds=seconds
+        )
+        seen = await self._call(attempt, client, call)
+        self._means.metrics.configure_accepted(self._clock.monotonic() - attempt.begun)
+        if seen is None:
+            raise _unusable("Configure")
+        if seen.state is S.IDLE:
+            self._book.revert(order.machine)
+            self._take(seen)
+            raise ActionFailedError(
+                Outcome.RACED_TO_IDLE, "the provider took Configure and is Idle", settled=True
+            )
+        if seen.cluster != order.cluster:
+            self._book.revert(order.machine)
+            self._take(seen)
+            raise ActionFailedError(
+                Outcome.STALE_STATE, f"it belongs to cluster {seen.cluster!r}", settled=True
+            )
+        self._take(seen)
+        self._refuse_failed(seen)
+
+    async def _reclaim(self, attempt: Attempt) -> None:
+        order = attempt.order
+        machine = self._expect(order, S.CONFIGURED)
+        now = self._clock.monotonic()
+        grace = Grace(
+            order=order,
+            instruction_id=f"{self._means.chance.getrandbits(128):032x}",
+            node=self._means.node_name(order.machine) or order.machine,
+            deadline=now + order.grace_seconds,
+            since=now,
+            cycle=attempt.cycle,
+        )
+        for_stamp = None if machine.leaving is None else machine.leaving.for_stamp
+        entry = Entry(
+            stamp=machine.stamp,
+            leaving=True,
+            for_stamp=for_stamp,
+            deadline_ns=self._clock.now() + order.grace_seconds * _NS,
+            instruction_id=grace.instruction_id,
+        )
+        await self._journal.remember(order.machine, entry)
+        instruction = Instruction(
+            id=grace.instruction_id,
+            node=grace.node,
+            grace_seconds=order.grace_seconds,
+            preemptor_priority=order.priority if order.kind is ActionKind.PREEMPT else 0,
+        )
+        if self._means.sessions.send_reclaim(order.cluster, instruction):
+            self._drains.add(grace)
+            return
+        level = logging.WARNING if order.kind is ActionKind.RECLAIM else logging.INFO
+        keys = {"machine": order.machine, "cluster": order.cluster}
+        _log.log(level, "reclaim fallback: no operator session", extra=keys)
+        self._drains.note(grace)
+        attempt.grace, attempt.drain = grace, True
+        await self._drain(attempt, grace)
+
+    async def _drain_again(self, attempt: Attempt) -> None:
+        machine = self._expect(attempt.order, S.CONFIGURED)
+        if machine.leaving is None or attempt.grace is None:
+            raise ActionFailedError(Outcome.STALE_STATE, "it is not leaving any more", settled=True)
+        await self._drain(attempt, attempt.grace)
+
+    async def _drain(self, attempt: Attempt, grace: Grace) -> None:
+        order = attempt.order
+        client = self._client(order)
+        self._book.start(order.machine, S.DRAINING)
+        self._watch.told_to_leave(order.machine, grace.since)
+        seconds = self._left(attempt)
+        call = client.drain(order.machine, self._drains.left(grace), seconds=seconds)
+        machine = await self._call(attempt, client, call)
+        self._drains.remove(order.machine)
+        if machine is None:
+            raise _unusable("Drain")
+        self._take(machine)
+        self._refuse_failed(machine)
+
+    async def _keep(self, attempt: Attempt) -> None:
+        # Forgotten before it is called off: after a crash in between the operator still holds the
+        # node, which is noticed and called off; the other way round it would be drained.
+        await self._journal.forget(attempt.order.machine)
+        if attempt.grace is not None:
+            self._means.sessions.send_reclaim(attempt.order.cluster, attempt.grace.cancelled())
+
+    async def _delete(self, attempt: Attempt) -> None:
+        order = attempt.order
+        self._expect(order, S.DELETING)
+        client = self._client(order)
+        seconds = self._left(attempt)
+        try:
+            call = client.delete(order.machine, seconds=seconds)
+            machine = await self._call(attempt, client, call)
+        except NotSupportedError:
+            self._no_delete[order.provider] = self._clock.monotonic() + NO_DELETE_SECONDS
+            raise
+        self._means.metrics.idle_released()
+        if machine is None:
+            raise _unusable("Delete")
+        self._take(machine)
+        self._refuse_failed(machine)
+
+    # -- their steps -----------------------------------------------------------------------------
+
+    async def _blob(self, attempt: Attempt, machine: Machine) -> Blob:
+        """Bootstrap data that can still be used."""
+        order, sessions = attempt.order, self._means.sessions
+        assert order.profile is not None
+        for _ in range(_STALE_BLOBS):
+            asked = self._clock.monotonic()
+            try:
+                blob = await sessions.bootstrap(
+                    order.cluster, order.profile, machine, self._left(attempt)
+                )
+            except NoSessionError as error:
+                self._failures.bootstrap_failed(order.cluster)
+                raise ActionFailedError(Outcome.NO_SESSION, str(error)) from error
+            except BlobError as error:
+                self._failures.bootstrap_failed(order.cluster)
+                raise ActionFailedError(Outcome.BLOB_ERROR, str(error)) from error
+            except TimeoutError as error:
+                self._failures.bootstrap_failed(order.cluster)
+                text = f"cluster {order.cluster!r} sent no bootstrap data in time"
+                raise ActionFailedError(Outcome.CANCELED, text) from error
+            self._means.metrics.bootstrap_received(self._clock.monotonic() - asked)
+            if not blob.expires_ns or self._clock.now() < blob.expires_ns:
+                self._failures.bootstrapped(order.cluster)
+                return blob
+        self._failures.bootstrap_failed(order.cluster)
+        raise ActionFailedError(
+            Outcome.BLOB_ERROR, f"bootstrap data of cluster {order.cluster!r} expires on its way"
+        )
+
+    async def _call(
+        self, attempt: Attempt, client: ProviderClient, call: Awaitable[Ack]
+    ) -> Machine | None:
+        """The machine as the ack shows it; None when that record must not be taken."""
+        attempt.client = client
+        ack = await call
+        self._watch.accepted(attempt.order.machine)
+        machine = ack.machine
+        if machine is not None and machine.id == attempt.order.machine:
+            return machine
+        reason = ack.refused.error.reason if ack.refused else "structural"
+        error = str(ack.refused.error) if ack.refused else "the ack shows another machine"
+        self._means.metrics.machine_rejected(reason)
+        keys = {"machine": attempt.order.machine, "reason": reason, "error": error}
+        _log.warning("provider machine rejected at ingest", extra=keys)
+        return None
+
+    def _take(self, machine: Machine) -> None:
+        taken = self._book.take(machine, own=True)
+        if taken.freed or taken.delivered:
+            self._means.wake()
+
+    def _refuse_failed(self, machine: Machine) -> None:
+        if machine.state is S.FAILED:
+            raise ActionFailedError(Outcome.PROVIDER_ERROR, machine.last_error, settled=True)
+
+    def _expect(self, order: Order, state: MachineState) -> Machine:
+        machine = self._book.get(order.machine)
+        if machine is None:
+            raise ActionFailedError(
+                Outcome.INVENTORY_MISS, "the machine is not known any more", settled=True
+            )
+        if machine.state is not state:
+            raise ActionFailedError(
+                Outcome.STALE_STATE, f"the machine is {machine.state.title}", settled=True
+            )
+        return machine
+
+    def _client(self, order: Order) -> ProviderClient:
+        if order.provider not in self._means.providers:
+            text = f"provider {order.provider!r} is not registered"
+            raise ActionFailedError(Outcome.PROVIDER_ERROR, text)
+        return self._means.providers[order.provider]
+
+    def _left(self, attempt: Attempt) -> float:
+        return max(0.0, attempt.deadline - self._clock.monotonic())
+
+
+def _unusable(method: str) -> ActionFailedError:
+    text = f"the record in the {method} ack is refused"
+    return ActionFailedError(Outcome.TRANSITION_ERROR, text, settled=True)

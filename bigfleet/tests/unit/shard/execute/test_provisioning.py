@@ -1,0 +1,224 @@
+"""Provision and Delete: what is written before a Create, what its failures mean, giving back."""
+
+import grpc
+import pytest
+
+from bigfleet.decision import ActionKind, Carry
+from bigfleet.model import MachineState
+from bigfleet.provider import CallError
+from bigfleet.shard.execute.failures import remembered
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from executing import World, machine, order, run, stamp, until
+
+K = ActionKind
+S = MachineState
+
+
+def test_the_stamp_is_on_disk_before_create_is_called() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.cloud.latency = 5.0
+            world.hand_over(order(K.PROVISION, "m"))
+            await until(lambda: bool(world.cloud.under_way["m"]))
+            assert world.journal.entries["m"].stamp == stamp()
+            await world.settled()
+            assert world.known("m").state is S.IDLE
+            assert world.known("m").stamp == stamp()
+            assert world.outcomes() == {("Provision", "success"): 1}
+            assert world.woken
+
+    run(main)
+
+
+def test_without_a_line_on_disk_nothing_is_created() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.journal.full = True
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert not world.cloud.calls
+            assert world.outcomes() == {("Provision", "other"): 1}
+            assert world.state("m") is S.SPECULATIVE
+            assert world.executor.failures.waiting() == {"m"}
+
+    run(main)
+
+
+def test_the_line_goes_when_the_machine_is_bound() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert "m" in world.journal.entries
+            world.hand_over(order(K.BOOTSTRAP, "m"))
+            await world.settled()
+            await until(lambda: "m" not in world.journal.entries)
+
+    run(main)
+
+
+def test_a_line_that_cannot_be_taken_back_now_is_taken_back_later() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            world.journal.full = True
+            world.hand_over(order(K.BOOTSTRAP, "m"))
+            await world.settled()
+            begin = world.clock.monotonic()
+            await until(lambda: world.clock.monotonic() > begin + 5)
+            assert "m" in world.journal.entries
+            world.journal.full = False
+            await until(lambda: "m" not in world.journal.entries, 5)
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "throttled"),
+        (grpc.StatusCode.INVALID_ARGUMENT, "bad_request"),
+        (grpc.StatusCode.INTERNAL, "unavailable"),
+        (grpc.StatusCode.UNAVAILABLE, "unavailable"),
+    ],
+)
+def test_a_refused_create_is_classified_by_its_code(code: grpc.StatusCode, reason: str) -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.cloud.refuse["Create"] = CallError(code, "no")
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert world.state("m") is S.SPECULATIVE
+            assert world.metrics.counts[f"create {reason}"] == 1
+            assert world.executor.failures.waiting() == {"m"}
+            await until(lambda: "m" not in world.journal.entries)
+
+    run(main)
+
+
+def test_a_create_that_fails_later_cools_its_offering_and_wakes_the_cycle() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.cloud.finishes = False
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert world.state("m") is S.CREATING
+            assert not world.woken
+            world.cloud.finish("m", failed="OutOfCapacity: none left")
+            world.observe("m")
+            assert world.metrics.counts["create out_of_capacity"] == 1
+            assert world.woken
+            carry = remembered(Carry(), world.executor.failures.take_events())
+            (offering,) = carry.cooling(world.clock.now())
+            assert offering[:3] == ("p", "t", "z")
+            assert world.executor.failures.why(offering) == "OutOfCapacity: none left"
+
+    run(main)
+
+
+def test_a_create_whose_ack_shows_a_failed_machine_is_counted_once() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+
+            def broken(method: str, shown: pb.Machine) -> None:
+                shown.state, shown.last_error = pb.MACHINE_STATE_FAILED, "QuotaExceeded: 10 of 10"
+
+            world.cloud.change = broken
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert world.state("m") is S.FAILED
+            assert world.outcomes() == {("Provision", "provider_error"): 1}
+            assert world.metrics.counts["create quota"] == 1
+
+    run(main)
+
+
+def test_a_refused_create_ack_makes_the_machine_failed() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+
+            def nonsense(method: str, shown: pb.Machine) -> None:
+                shown.interruption_probability = 2.0
+
+            world.cloud.change = nonsense
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert world.state("m") is S.FAILED
+            assert world.outcomes() == {("Provision", "transition_error"): 1}
+            assert world.metrics.counts["rejected interruption_probability"] == 1
+            assert world.refreshed == ["m"]
+
+    run(main)
+
+
+def test_an_unanswered_create_that_was_done_keeps_its_stamp() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.cloud.finishes = False
+            world.cloud.swallow["Create"] = CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "late")
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert world.outcomes() == {("Provision", "ctx_canceled"): 1}
+            assert (world.state("m"), world.known("m").stamp) == (S.CREATING, stamp())
+            assert "m" in world.journal.entries
+            assert not world.metrics.counts["create unavailable"]
+
+    run(main)
+
+
+def test_how_long_a_create_took_is_seen_when_it_ends() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.cloud.finishes = False
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            begin = world.clock.monotonic()
+            await until(lambda: world.clock.monotonic() > begin + 60)
+            world.cloud.finish("m")
+            world.observe("m")
+            assert world.metrics.seconds["create"] == [pytest.approx(60, abs=0.1)]
+
+    run(main)
+
+
+def test_an_idle_machine_is_given_back() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m"))
+            world.hand_over(order(K.DELETE, "m", cluster=""))
+            assert world.state("m") is S.DELETING
+            await world.settled()
+            assert world.state("m") is S.SPECULATIVE
+            assert world.outcomes() == {("Delete", "success"): 1}
+            assert world.metrics.counts["released"] == 1
+
+    run(main)
+
+
+def test_a_provider_that_does_not_offer_delete_is_not_asked_again_soon() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m"), machine("n"))
+            world.cloud.refuse["Delete"] = CallError(grpc.StatusCode.UNIMPLEMENTED, "bare metal")
+            world.hand_over(order(K.DELETE, "m", cluster=""))
+            await world.settled()
+            assert world.state("m") is S.IDLE
+            assert world.outcomes() == {("Delete", "provider_error"): 1}
+            assert world.hand_over(order(K.DELETE, "n", cluster="")).deduped == 1
+            assert world.hand_over(order(K.BOOTSTRAP, "n")).accepted
+            begin = world.clock.monotonic()
+            await until(lambda: world.clock.monotonic() > begin + 3601, 4000)
+            assert world.hand_over(order(K.DELETE, "m", cluster="")).accepted
+
+    run(main)
