@@ -1,0 +1,237 @@
+"""Hints at how much capacity a cluster's profiles could have: advisory, and cheap.
+
+Matching looks at the pinned instance type alone, so machines are counted once per type and cycle,
+and each profile's answer is a sum over its types. What a cluster was told last is kept in columns
+over (cluster, profile); only what changed, and not within the last seconds, becomes a frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.model import LABEL_INSTANCE_TYPE, MachineState, Operator, Profile
+from bigfleet.model.columns import Demand, Flag, MachineColumns, Symbols
+from bigfleet.wire.needs import requirements_to_proto
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+
+B = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+S = MachineState
+
+SPACING_NS: Final = 5 * 10**9
+MOST_PER_CYCLE: Final = 5_000
+"""Frames of one cycle: a few tens of milliseconds. What is left over comes with the next."""
+_NEVER: Final = -(2**62)
+_Confidence = pb.AvailableCapacityUpdate
+_INT32_MAX: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A frame for one cluster."""
+
+    cluster: str
+    key: str
+    """What it takes the place of in an outbox."""
+    message: pb.ShardMessage
+
+
+@dataclass(frozen=True)
+class _Supply:
+    """Per profile: what is to be had."""
+
+    count: I64
+    confidence: I64
+    cost: F64
+
+
+@dataclass
+class _Told:
+    """What was said last, over the pairs of one set of rows."""
+
+    keys: object
+    cluster: I64
+    profile: I64
+    count: I64
+    confidence: I64
+    cost: F64
+    at: I64
+
+    @classmethod
+    def of(cls, demand: Demand) -> _Told:
+        """The pairs of a demand, told nothing yet; sorted by cluster, then profile."""
+        cluster = demand.symbols.identity_column("cluster")[demand.identity]
+        pairs = np.unique((cluster << 32) | demand.profile)
+        size = len(pairs)
+        return cls(
+            keys=demand.keys,
+            cluster=pairs >> 32,
+            profile=pairs & 0xFFFFFFFF,
+            count=np.zeros(size, np.int64),
+            confidence=np.zeros(size, np.int64),
+            cost=np.zeros(size, np.float64),
+            at=np.full(size, _NEVER, np.int64),
+        )
+
+    def inherit(self, old: _Told) -> None:
+        """Take over what was told of pairs that are still there."""
+        mine = (self.cluster << 32) | self.profile
+        theirs = (old.cluster << 32) | old.profile
+        place = np.searchsorted(theirs, mine)
+        place[place == len(theirs)] = 0
+        same = theirs[place] == mine if len(theirs) else np.zeros(len(mine), np.bool_)
+        for name in ("count", "confidence", "cost", "at"):
+            getattr(self, name)[same] = getattr(old, name)[place[same]]
+
+
+class Hints:
+    """What clusters were told, and what they are told now."""
+
+    def __init__(self, spacing_ns: int = SPACING_NS, most: int = MOST_PER_CYCLE) -> None:
+        self._spacing = spacing_ns
+        self._most = most
+        self._told: _Told | None = None
+        self._symbols: Symbols | None = None
+        self._pins: list[tuple[str, ...] | None] = []
+
+    def forget(self, cluster: str) -> None:
+        """A session ended: the next one is told everything."""
+        told = self._told
+        if told is not None and self._symbols is not None:
+            number = self._symbols.clusters.find(cluster)
+            told.at[told.cluster == number] = _NEVER
+            told.confidence[told.cluster == number] = 0
+
+    def updates(
+        self, fleet: MachineColumns, demand: Demand, connected: Collection[str], now: int
+    ) -> Iterator[Hint]:
+        """Frames for clusters with a session; each counts as told when it is handed out."""
+        told = self._follow(demand)
+        supply = self._supply(fleet, demand)
+        count, confidence = supply.count[told.profile], supply.confidence[told.profile]
+        cost = supply.cost[told.profile]
+        due: B = ((count != told.count) | (confidence != told.confidence) | (cost != told.cost)) & (
+            now - told.at >= self._spacing
+        )
+        names = demand.symbols.clusters
+        listening = np.zeros(len(names), np.bool_)
+        listening[[n for n in map(names.find, connected) if n >= 0]] = True
+        due &= listening[told.cluster]
+        # Those who waited longest first, so that a limit starves nobody.
+        pairs = np.flatnonzero(due)
+        pairs = pairs[np.argsort(told.at[pairs], kind="stable")][: self._most]
+        told.count[pairs], told.confidence[pairs] = count[pairs], confidence[pairs]
+        told.cost[pairs], told.at[pairs] = cost[pairs], now
+        messages: dict[int, tuple[str, pb.ShardMessage]] = {}
+        for pair in pairs.tolist():
+            profile = int(told.profile[pair])
+            if profile not in messages:
+                messages[profile] = _message(
+                    demand.symbols.profiles[profile],
+                    int(count[pair]),
+                    int(confidence[pair]),
+                    float(cost[pair]),
+                )
+            key, message = messages[profile]
+            yield Hint(names[int(told.cluster[pair])], key, message)
+
+    def _follow(self, demand: Demand) -> _Told:
+        told = self._told
+        if self._symbols is not demand.symbols:
+            told, self._pins, self._symbols = None, [], demand.symbols
+        if told is None or told.keys is not demand.keys:
+            fresh = _Told.of(demand)
+            if told is not None:
+                fresh.inherit(told)
+            told = self._told = fresh
+        for profile in demand.symbols.profiles[len(self._pins) :]:
+            self._pins.append(pinned_types(profile))
+        return told
+
+    def _supply(self, fleet: MachineColumns, demand: Demand) -> _Supply:
+        types, idle, speculative, cheapest = _by_type(fleet)
+        asked = np.unique(demand.profile)
+        # The last place stands for types nobody has, the one before for all types together.
+        places: list[int] = []
+        starts: list[int] = []
+        pinned = np.zeros(len(asked), np.bool_)
+        for i, profile in enumerate(asked.tolist()):
+            starts.append(len(places))
+            pins = self._pins[profile]
+            if pins is None:
+                places.append(len(types))
+            else:
+                pinned[i] = True
+                places.extend(
+                    {types.get(name, len(types) + 1) for name in pins} or {len(types) + 1}
+                )
+        size = len(self._pins)
+        count, confidence = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        cost = np.zeros(size, np.float64)
+        if len(asked):
+            at = np.array(starts)
+            free = np.add.reduceat(idle[places], at)
+            to_be = np.add.reduceat(speculative[places], at)
+            price = np.minimum.reduceat(cheapest[places], at)
+            count[asked] = np.minimum(free + to_be, _INT32_MAX)
+            confidence[asked] = np.select(
+                [free > 0, to_be > 0],
+                [_Confidence.CONFIDENCE_HIGH, _Confidence.CONFIDENCE_MEDIUM],
+                _Confidence.CONFIDENCE_NONE,
+            )
+            cost[asked] = np.where(pinned & np.isfinite(price), price, 0.0)
+        return _Supply(count, confidence, cost)
+
+
+def pinned_types(profile: Profile) -> tuple[str, ...] | None:
+    """The instance types a profile is satisfied with; None when it does not say."""
+    pins: set[str] | None = None
+    for requirement in profile.requirements:
+        if requirement.key == LABEL_INSTANCE_TYPE and requirement.operator is Operator.IN:
+            named = set(requirement.values)
+            pins = named if pins is None else pins & named
+    return None if pins is None else tuple(sorted(pins))
+
+
+def _by_type(fleet: MachineColumns) -> tuple[dict[str, int], I64, I64, F64]:
+    """Types by place; Idle, Speculative and cheapest Idle per place, then of all, then of none."""
+    classes = fleet.classes
+    types: dict[str, int] = {}
+    type_of_offering = [types.setdefault(offering[1], len(types)) for offering in classes.offerings]
+    size = len(types)
+    idle, speculative = np.zeros(size + 2, np.int64), np.zeros(size + 2, np.int64)
+    cheapest = np.full(size + 2, math.inf)
+    if size:
+        type_of = np.array(type_of_offering, np.int64)[classes.offering]
+        usable = (fleet.flags & Flag.EXCLUDED) == 0
+        in_class = [
+            np.bincount(fleet.cls[usable & (fleet.state == state)], minlength=len(classes))
+            for state in (S.IDLE, S.SPECULATIVE)
+        ]
+        idle[:size] = np.bincount(type_of, weights=in_class[0], minlength=size)
+        speculative[:size] = np.bincount(type_of, weights=in_class[1], minlength=size)
+        there = in_class[0] > 0
+        np.minimum.at(cheapest, type_of[there], classes.price[there] / 1e6)
+        idle[size], speculative[size] = idle[:size].sum(), speculative[:size].sum()
+    return types, idle, speculative, cheapest
+
+
+def _message(
+    profile: Profile, count: int, confidence: int, cost: float
+) -> tuple[str, pb.ShardMessage]:
+    key = f"available:{profile.fingerprint}"
+    update = pb.AvailableCapacityUpdate(
+        supersedes_key=key,
+        requirements=requirements_to_proto(profile.requirements),
+        available_count=count,
+        confidence=pb.AvailableCapacityUpdate.Confidence.ValueType(confidence),
+        cost_per_hour=cost,
+    )
+    return key, pb.ShardMessage(available_capacity=update)

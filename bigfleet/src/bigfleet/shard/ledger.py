@@ -1,0 +1,182 @@
+"""The shortfall ledger: what the last cycles left unmet, by profile, and for how long.
+
+Rows of one profile are one entry, whatever cluster they belong to; their deficits add up and the
+entry's age counts the cycles in a row that left some of it unmet. The ledger is updated from a
+plan's columns; values are made only of what is reported. Reporting them is left to the
+coordinator's client.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision import Plan
+from bigfleet.model import Profile, Resources
+from bigfleet.model.columns import Symbols
+from bigfleet.observe.shard import ShortfallCounts
+
+I64 = npt.NDArray[np.int64]
+
+MOST_REPORTED: Final = 100
+ESCALATES_ABOVE: Final = 5
+_MILLI: Final = 1000
+_AGES: Final = np.array([10, 60, 300])
+_PRIORITIES: Final = np.array([100, 1_000, 1_000_000])
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """One entry: the demand of one profile that stays unmet."""
+
+    profile: Profile
+    deficit: Resources
+    min_unit: Resources
+    """What each machine must be able to host: the greatest of the rows, per resource."""
+    age_cycles: int
+    clusters: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """The ledger's key."""
+        return self.profile.fingerprint
+
+    @property
+    def topology_constrained(self) -> bool:
+        """Wants one place for all: never served across shards."""
+        return bool(self.profile.same)
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """The unmet rows of a plan, and the profile each belongs to. The oldest first."""
+
+    plan: Plan
+    rows: I64
+    profile: I64
+    """Per entry."""
+    age: I64
+    priority: I64
+    entry_of: I64
+    """Per row."""
+
+
+class Ledger:
+    """Kept over all cycles of a process."""
+
+    def __init__(self) -> None:
+        self._symbols: Symbols | None = None
+        self._ages: I64 = np.zeros(0, np.int64)
+        self._entries: _Entries | None = None
+
+    def update(self, plan: Plan) -> bool:
+        """Take a finished cycle; whether an entry has just become old enough to escalate."""
+        self._follow(plan.demand.symbols)
+        rows = np.flatnonzero(~plan.verdicts.satisfied)
+        stands = _representatives(plan, rows)
+        profile, first, entry_of = np.unique(
+            plan.demand.profile[stands], return_index=True, return_inverse=True
+        )
+        ages = np.zeros(len(plan.demand.symbols.profiles), np.int64)
+        known = np.zeros_like(ages)
+        known[: len(self._ages)] = self._ages
+        ages[profile] = known[profile] + 1
+        self._ages = ages
+        identity = plan.demand.identity[stands[first]]
+        priority = plan.demand.symbols.identity_column("priority")[identity]
+        self._entries = _Entries(
+            plan, rows, profile.astype(np.int64), ages[profile], priority, entry_of.reshape(-1)
+        )
+        if len(profile):
+            _log.warning(
+                "shortfalls detected",
+                extra={"count": len(profile), "top_fingerprints": self._oldest(3)},
+            )
+        return bool((ages == ESCALATES_ABOVE + 1).any())
+
+    def __len__(self) -> int:
+        return 0 if self._entries is None else len(self._entries.profile)
+
+    def counts(self) -> ShortfallCounts:
+        """How many entries there are, by priority class and by age."""
+        entries = self._entries
+        if entries is None or not len(entries.profile):
+            return ShortfallCounts()
+        classes = np.bincount(np.searchsorted(_PRIORITIES, entries.priority, "right"), minlength=4)
+        ages = np.bincount(np.searchsorted(_AGES, entries.age, "right"), minlength=4)
+        by_priority = tuple(classes[::-1].tolist())
+        return ShortfallCounts(len(entries.profile), by_priority, tuple(ages.tolist()))
+
+    @property
+    def ages(self) -> I64:
+        """Per number of a profile: for how many cycles in a row it has been unmet; 0 when met.
+
+        As of the last update; later ones leave this array alone.
+        """
+        return self._ages
+
+    def reported(self, most: int = MOST_REPORTED) -> list[Shortfall]:
+        """The entries for the coordinator: highest priority first, then the oldest."""
+        entries = self._entries
+        if entries is None:
+            return []
+        order = np.lexsort((entries.profile, -entries.age, -entries.priority))[:most]
+        return [self._shortfall(entries, int(entry)) for entry in order]
+
+    # -- making values ---------------------------------------------------------------------------
+
+    def _oldest(self, most: int) -> list[str]:
+        entries = self._entries
+        assert entries is not None
+        profiles = entries.plan.demand.symbols.profiles
+        order = np.lexsort((entries.profile, -entries.priority, -entries.age))[:most]
+        return [profiles[int(entries.profile[entry])].fingerprint for entry in order]
+
+    def _shortfall(self, entries: _Entries, entry: int) -> Shortfall:
+        plan = entries.plan
+        demand, symbols = plan.demand, plan.demand.symbols
+        rows = entries.rows[entries.entry_of == entry]
+        missing = plan.verdicts.deficit[rows]
+        stands = _representatives(plan, rows)
+        clusters = symbols.identity_column("cluster")[demand.identity[stands]]
+        # Thousandths and whole units are added apart: together they may not fit 64 bits.
+        whole, milli = (missing // _MILLI).sum(axis=0), (missing % _MILLI).sum(axis=0)
+        unit = [
+            max(int(w) * _MILLI + int(m) for w, m in zip(whole_of, milli_of, strict=True))
+            for whole_of, milli_of in zip(
+                demand.unit[stands].T, demand.unit_milli[stands].T, strict=True
+            )
+        ]
+        names = symbols.resources
+        return Shortfall(
+            profile=symbols.profiles[int(entries.profile[entry])],
+            deficit={
+                names[d]: int(w) * _MILLI + int(m)
+                for d, (w, m) in enumerate(zip(whole, milli, strict=True))
+                if w or m
+            },
+            min_unit={names[d]: amount for d, amount in enumerate(unit) if amount},
+            age_cycles=int(entries.age[entry]),
+            clusters=tuple(sorted(symbols.clusters[int(c)] for c in np.unique(clusters))),
+        )
+
+    def _follow(self, symbols: Symbols) -> None:
+        """Numbers of profiles mean something within one set of symbols; ages go with the names."""
+        old, self._symbols = self._symbols, symbols
+        if old is None or old is symbols:
+            return
+        ages = np.zeros(len(symbols.profiles), np.int64)
+        by_name = {p.fingerprint: age for p, age in zip(old.profiles, self._ages, strict=False)}
+        for number, profile in enumerate(symbols.profiles):
+            ages[number] = by_name.get(profile.fingerprint, 0)
+        self._ages = ages
+
+
+def _representatives(plan: Plan, rows: I64) -> I64:
+    """Per row of the plan, a row of the demand that stands for it."""
+    return plan.verdicts.members[plan.verdicts.members_at[rows]]

@@ -1,0 +1,126 @@
+"""What became of a cluster's needs: the verdicts that changed since it was last told.
+
+What was told is one number per identity, so that a cycle in which nothing changed costs a
+comparison of two columns. A need that is withdrawn is forgotten; a new session is told everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision import Plan, Reason
+from bigfleet.model import format_resources
+from bigfleet.model.columns import Symbols
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+from bigfleet_api.v1alpha1 import shardread_pb2
+
+I64 = npt.NDArray[np.int64]
+
+MOST_PER_CYCLE: Final = 5_000
+"""Verdicts of one cycle: a few tens of milliseconds. What is left over comes with the next."""
+_UNTOLD: Final = -1
+
+WORDS: Final[Mapping[Reason, str]] = MappingProxyType(
+    {
+        Reason.NONE: "",
+        Reason.PRIORITY_STARVED: "what could serve it serves needs as important or more",
+        Reason.NO_MATCHING_SUPPLY: "no machine of this shard could ever serve it",
+        Reason.TOPOLOGY_UNSATISFIABLE: "no single domain has room for all of it",
+        Reason.PREEMPTION_EXHAUSTED: "all it may preempt is preempted, and it is not enough",
+        Reason.QUOTA: "this shard's share of the provider's quota is used up",
+        Reason.SPEND_LIMIT: "the spend limit is reached",
+        Reason.STOCK_OUT: "the provider has run out of what would fit",
+        Reason.BOOTSTRAP_ERROR: "its cluster could not render bootstrap data, or has no session",
+        Reason.PAUSED: "the shard is paused",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A frame for one cluster."""
+
+    cluster: str
+    message: pb.ShardMessage
+
+
+class Verdicts:
+    """What clusters were told of their needs, and what they are told now."""
+
+    def __init__(self, most: int = MOST_PER_CYCLE) -> None:
+        self._most = most
+        self._symbols: Symbols | None = None
+        self._told: I64 = np.zeros(0, np.int64)
+
+    def forget(self, cluster: str) -> None:
+        """A session ended: the next one is told everything."""
+        if self._symbols is not None:
+            whose = self._symbols.identity_column("cluster")[: len(self._told)]
+            self._told[whose == self._symbols.clusters.find(cluster)] = _UNTOLD
+
+    def changes(self, plan: Plan, listening: Collection[str]) -> Iterator[Told]:
+        """One frame per cluster that can read it and has news."""
+        demand, v = plan.demand, plan.verdicts
+        symbols = demand.symbols
+        self._grow(symbols)
+        row_of = np.repeat(np.arange(len(v)), np.diff(v.members_at))
+        identity = demand.identity[v.members]
+        code = np.where(v.satisfied, Reason.NONE, v.reason)[row_of].astype(np.int64)
+        # A need that is unmet without a reason would read like one that is met.
+        code[~v.satisfied[row_of] & (code == Reason.NONE)] = Reason.PRIORITY_STARVED
+        withdrawn = np.ones(len(self._told), np.bool_)
+        withdrawn[identity] = False
+        self._told[withdrawn] = _UNTOLD
+        cluster = symbols.identity_column("cluster")[identity]
+        hears = np.zeros(len(symbols.clusters), np.bool_)
+        hears[[n for n in map(symbols.clusters.find, listening) if n >= 0]] = True
+        news = np.flatnonzero((self._told[identity] != code) & hears[cluster])
+        news = news[np.argsort(cluster[news], kind="stable")][: self._most]
+        self._told[identity[news]] = code[news]
+        for part in np.split(news, np.flatnonzero(np.diff(cluster[news])) + 1):
+            if len(part):
+                yield Told(
+                    symbols.clusters[int(cluster[part[0]])],
+                    _frame(plan, identity[part], row_of[part], code[part]),
+                )
+
+    def _grow(self, symbols: Symbols) -> None:
+        if symbols is not self._symbols:
+            self._symbols, self._told = symbols, np.zeros(0, np.int64)
+        more = symbols.identity_count - len(self._told)
+        if more > 0:
+            self._told = np.concatenate([self._told, np.full(more, _UNTOLD, np.int64)])
+
+
+def _frame(plan: Plan, identities: npt.NDArray[np.int32], rows: I64, codes: I64) -> pb.ShardMessage:
+    frame = pb.ShardMessage()
+    verdicts = frame.need_verdicts.verdicts
+    columns = zip(identities.tolist(), rows.tolist(), codes.tolist(), strict=True)
+    for identity, row, code in columns:
+        stamp = plan.demand.symbols.stamp(identity, 0)
+        reason = Reason(code)
+        verdicts.add(
+            profile_fingerprint=stamp.fingerprint,
+            group=stamp.group,
+            size_class=stamp.size_class,
+            satisfied=reason is Reason.NONE,
+            reason=shardread_pb2.UnmetReason.ValueType(code),
+            message=_words(plan, row, reason),
+        )
+    return frame
+
+
+def _words(plan: Plan, row: int, reason: Reason) -> str:
+    if reason is Reason.NONE:
+        return ""
+    names = plan.demand.symbols.resources
+    amounts = plan.verdicts.deficit[row].tolist()
+    missing = format_resources({names[d]: amount for d, amount in enumerate(amounts) if amount})
+    listed = ", ".join(f"{name} {text}" for name, text in missing.items())
+    return f"{WORDS[reason]}; missing {listed}" if listed else WORDS[reason]

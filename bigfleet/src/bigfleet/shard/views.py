@@ -1,0 +1,173 @@
+"""Why each need is met or not, as people and tools read it: made of the last plan when asked.
+
+A view stands for one row of normalised demand. Nothing is computed for a cycle nobody asks about;
+the plan that is kept has it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision import Plan, Policy
+from bigfleet.decision.policy import TICK
+from bigfleet.model import MachineState, Need, Profile, Resources, format_resources
+from bigfleet.wire.needs import need_to_proto
+from bigfleet_api.v1alpha1 import provider_pb2
+from bigfleet_api.v1alpha1 import shardread_pb2 as pb
+
+I64 = npt.NDArray[np.int64]
+S = MachineState
+
+
+@dataclass(frozen=True)
+class NeedViews:
+    """The explanation of one finished cycle."""
+
+    cycle: int
+    computed_at_ns: int
+    plan: Plan
+    policy: Policy
+    ages: I64
+    """Per number of a profile: for how many cycles in a row it has been unmet."""
+
+    def rows(self, cluster: str = "") -> I64:
+        """Rows of the plan, or of one cluster, by priority (highest first), arrival and cluster."""
+        plan, demand = self.plan, self.plan.demand
+        symbols, stands = demand.symbols, plan.verdicts.members[plan.verdicts.members_at[:-1]]
+        identity = demand.identity[stands]
+        clusters = symbols.identity_column("cluster")[identity]
+        order: I64 = np.lexsort(
+            (
+                symbols.clusters.rank()[clusters],
+                demand.arrival[stands],
+                -symbols.identity_column("priority")[identity],
+            )
+        )
+        if not cluster:
+            return order
+        mine: I64 = order[clusters[order] == symbols.clusters.find(cluster)]
+        return mine
+
+    def header(self, total: int) -> pb.InspectNeedsHeader:
+        """What the views are the result of."""
+        return pb.InspectNeedsHeader(
+            cycle=self.cycle, computed_at_unix_nanos=self.computed_at_ns, total_needs=total
+        )
+
+    def view(self, row: int) -> pb.NeedView:
+        """One row and what the cycle made of it."""
+        plan, v = self.plan, self.plan.verdicts
+        need, stands = self.need(row), plan.need_of(row)
+        met = bool(v.satisfied[row])
+        view = pb.NeedView(
+            need=need_to_proto(need),
+            cluster_id=need.cluster,
+            arrival_unix_nanos=need.arrival_ns,
+            profile_fingerprint=self._profile(stands).fingerprint,
+            satisfied=met,
+            claimed_machine_count=int(v.claimed[row]),
+            bootstrap_count=int(v.from_idle[row]),
+            provision_count=int(v.from_speculative[row]),
+        )
+        if v.domain_key[row] >= 0:
+            view.same_domain = plan.domain(row)
+            view.same_satisfiable = bool(v.satisfiable[row])
+            view.same_candidates.extend(self._candidates(row))
+        if not met:
+            self._explain(view, row, stands)
+        return view
+
+    def need(self, row: int) -> Need:
+        """The normalised row as a value; a folded one asks for all of its members."""
+        plan, v = self.plan, self.plan.verdicts
+        members = v.members[v.members_at[row] : v.members_at[row + 1]].tolist()
+        first = need_at(plan, members[0])
+        if v.need[row] >= 0:
+            return first
+        gangs = [need_at(plan, member).aggregate for member in members]
+        return replace(
+            first,
+            profile=first.profile.without_same(),
+            aggregate={name: sum(g.get(name, 0) for g in gangs) for name in first.aggregate},
+            min_unit=first.aggregate,
+            group=first.group if len(members) == 1 else "",
+        )
+
+    def _explain(self, view: pb.NeedView, row: int, stands: int) -> None:
+        v = self.plan.verdicts
+        missing = self._resources(v.deficit[row])
+        if missing:
+            view.residual_deficit.CopyFrom(as_proto(missing))
+        parked = self._parked_ticks(row)
+        view.acquisition_parked = parked > 0
+        view.parked_age_cycles = parked
+        view.age_cycles_unmet = int(self.ages[self.plan.demand.profile[stands]])
+        view.unmet_reason = pb.UnmetReason.ValueType(int(v.reason[row]))
+        view.matching_supply.idle = int(v.matching[row, S.IDLE])
+        view.matching_supply.configured = int(v.matching[row, S.CONFIGURED])
+        view.matching_supply.speculative = int(v.matching[row, S.SPECULATIVE])
+        view.matching_supply.capped = False
+        if v.victims[row]:
+            view.preemption.victims_found = int(v.victims[row])
+            view.preemption.capacity_freed.CopyFrom(as_proto(self._resources(v.freed[row])))
+
+    def _parked_ticks(self, row: int) -> int:
+        """For how many ticks a gang without a domain has been set aside; 0 while it is not."""
+        since = int(self.plan.verdicts.homeless_since[row])
+        if not since:
+            return 0
+        return max(0, (self.computed_at_ns - since) // TICK - self.policy.park_ticks + 1)
+
+    def _candidates(self, row: int) -> Iterator[pb.DomainCoverage]:
+        v = self.plan.verdicts
+        names = self.plan.domain_names[int(v.domain_key[row])]
+        for place, domain in enumerate(v.best[row].tolist()):
+            if domain >= 0:
+                yield pb.DomainCoverage(
+                    domain=names[domain].replace("\x00", ","),
+                    coverage_per_mille=int(v.best_mille[row, place]),
+                    satisfiable=bool(v.best_ok[row, place]),
+                )
+
+    def _resources(self, amounts: npt.NDArray[np.int64]) -> Resources:
+        names = self.plan.demand.symbols.resources
+        return {names[d]: amount for d, amount in enumerate(amounts.tolist()) if amount}
+
+    def _profile(self, demand_row: int) -> Profile:
+        demand = self.plan.demand
+        return demand.symbols.profiles[int(demand.profile[demand_row])]
+
+
+def need_at(plan: Plan, row: int) -> Need:
+    """A row of the demand as a value."""
+    demand = plan.demand
+    symbols, identity = demand.symbols, int(demand.identity[row])
+    stamp = symbols.stamp(identity, 0)
+    names = symbols.resources
+
+    def amounts(whole: npt.NDArray[np.int64], milli: npt.NDArray[np.int32]) -> dict[str, int]:
+        return {
+            names[d]: 1000 * w + m
+            for d, (w, m) in enumerate(zip(whole.tolist(), milli.tolist(), strict=True))
+            if w or m
+        }
+
+    return Need(
+        cluster=stamp.cluster,
+        profile=symbols.profiles[int(demand.profile[row])],
+        aggregate=amounts(demand.aggregate[row], demand.aggregate_milli[row]),
+        min_unit=amounts(demand.unit[row], demand.unit_milli[row]),
+        group=stamp.group,
+        size_class=stamp.size_class,
+        arrival_ns=int(demand.arrival[row]),
+        shrunk_at=int(demand.shrunk_at[row]),
+    )
+
+
+def as_proto(resources: Resources) -> provider_pb2.Resources:
+    """Amounts as they are sent."""
+    return provider_pb2.Resources(resources=format_resources(resources))
