@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
@@ -22,15 +22,35 @@ Answer = Any
 Code = grpc.StatusCode
 
 
+class Eyes(Protocol):
+    """Who looks at what a shard sends."""
+
+    def sends(self, process: Process, kind: Kind, request: Answer) -> None:
+        """A mutation leaves."""
+        ...
+
+    def answered(self, process: Process, machine_id: str) -> None:
+        """Its sender no longer waits."""
+        ...
+
+
 class SimCalls:
     """One process's line to one provider."""
 
-    def __init__(self, process: Process, host: str, provider: ModelProvider, net: Network) -> None:
+    def __init__(
+        self,
+        process: Process,
+        host: str,
+        provider: ModelProvider,
+        net: Network,
+        eyes: Eyes | None = None,
+    ) -> None:
         self._process = process
         self._host = host
         """The name under which the network knows the caller."""
         self._provider = provider
         self._net = net
+        self._eyes = eyes
         self._closed = False
 
     async def create(self, request: pb.CreateRequest, seconds: float) -> pb.TransitionAck:
@@ -66,9 +86,15 @@ class SimCalls:
     async def _mutate(self, kind: Kind, request: Answer, seconds: float) -> pb.TransitionAck:
         note = f"{kind} {request.machine_id} {request.shard_epoch}/{request.sequence_number}"
         self._net.trace.note(self._process.name, note)
-        answer: pb.TransitionAck = await self._call(
-            lambda: self._provider.mutate(kind, request), seconds
-        )
+        if self._eyes is not None:
+            self._eyes.sends(self._process, kind, request)
+        try:
+            answer: pb.TransitionAck = await self._call(
+                lambda: self._provider.mutate(kind, request), seconds
+            )
+        finally:
+            if self._eyes is not None:
+                self._eyes.answered(self._process, request.machine_id)
         return answer
 
     async def _call(self, handle: Callable[[], Answer], seconds: float) -> Answer:

@@ -282,7 +282,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             # Clean-up may want the loop, which has ended.
             with contextlib.suppress(RuntimeError):
-                task.get_coro().close()  # type: ignore[union-attr]
+                task.get_coro().close()
 
 
 def virtual_loop(seed: int | str, *, step_limit: int = 0) -> VirtualLoop:

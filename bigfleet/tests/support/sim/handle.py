@@ -1,0 +1,55 @@
+"""What a run needs to know of one life of a shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from bigfleet.shard.book import Book
+from sim.process import Process
+
+RowKey = tuple[str, str, str, str]
+"""Cluster, fingerprint, group, size class."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowVerdict:
+    """What the last cycle says of a row."""
+
+    satisfied: bool
+    reason: str
+
+
+class ShardHandle(Protocol):
+    """One life of a shard, from outside."""
+
+    @property
+    def process(self) -> Process:
+        """Its process."""
+        ...
+
+    @property
+    def book(self) -> Book:
+        """Its machines."""
+        ...
+
+    def reported(self, cluster: str) -> bool:
+        """Whether it has accepted a roll-up of the cluster, in this life."""
+        ...
+
+    def configured(self, cluster: str) -> int:
+        """How many machines it counts as Configured for a cluster."""
+        ...
+
+    def connected(self, cluster: str) -> bool:
+        """Whether the cluster has a session."""
+        ...
+
+    def verdicts(self) -> Mapping[RowKey, RowVerdict]:
+        """What became of every row of demand."""
+        ...
+
+    def waiting(self) -> int:
+        """Actions that are queued or running."""
+        ...

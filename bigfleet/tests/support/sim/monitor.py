@@ -1,0 +1,179 @@
+"""What must hold at every step, checked where it would go wrong.
+
+    S1  a machine is bound to one cluster; nobody binds what is bound
+    S2  one mutation at a time is in flight for a machine
+    S3  every order starts in the state its kind needs; the book claims no binding that never was
+    S4  no mutation with an older token takes effect
+    S5  no Reclaim and no Delete at the cost of a cluster that has not reported to this process
+    S6  reclaims per cluster and window stay within the cap
+    S7  nothing is reclaimed while nobody asked for less and nothing went wrong
+    S8  victims of a preemption have a lower priority than what they are taken for
+    S13 what is sent to a provider was ordered, and bootstrap data is the one for this machine
+
+It listens; it never changes anything. Facts it needs about a shard come with the shard's handle.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from bigfleet.decision import ActionKind
+from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
+from bigfleet.model import Machine, MachineState
+from bigfleet.shard.orders import STARTS_IN, Order
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from sim.handle import ShardHandle
+from sim.process import Process
+from sim.provider import ModelProvider, Request
+from sim.slots import FIXED, Kind, Slot
+from sim.trace import Trace
+
+S = MachineState
+A = ActionKind
+WINDOW: Final = 10.0
+CAP: Final = 0.05
+_ORDERED_BY: Final = {
+    Kind.CREATE: frozenset({A.PROVISION}),
+    Kind.CONFIGURE: frozenset({A.BOOTSTRAP}),
+    Kind.DRAIN: frozenset({A.RECLAIM, A.PREEMPT}),
+    Kind.DELETE: frozenset({A.DELETE}),
+}
+
+
+class Monitor:
+    """The eyes of a run."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._marks: dict[tuple[str, str], tuple[int, int]] = {}
+        self._bound_once: dict[str, set[str]] = {}
+        self._in_flight: set[tuple[int, str]] = set()
+        self._ordered: dict[str, dict[ActionKind, str]] = {}
+        """Machine -> kind of its latest orders -> cluster."""
+        self._reclaims: dict[str, deque[tuple[float, int]]] = {}
+        self._excuses: dict[str, float] = {}
+        """Cluster -> when last something happened that may leave it with too much."""
+        self.counts: dict[str, int] = {}
+        self.wrong_states: list[str] = []
+
+    # -- what clusters and faults do -------------------------------------------------------------
+
+    def excuse(self, cluster: str, now: float) -> None:
+        """A cluster asks for less, or lost something that may come back."""
+        self._excuses[cluster] = now
+
+    # -- what shards decide ----------------------------------------------------------------------
+
+    def ordered(self, shard: ShardHandle, orders: Sequence[Order], now: float) -> None:
+        """A shard has taken orders; the book shows the machines as they were before."""
+        for order in orders:
+            machine = shard.book.get(order.machine)
+            told = f"{order.kind.title} {order.machine} {order.cluster} {order.reason}"
+            self._trace.note(shard.process.name, f"orders {told}")
+            self.counts[order.kind.title] = self.counts.get(order.kind.title, 0) + 1
+            if machine is None or machine.state is not STARTS_IN[order.kind]:
+                state = "unknown" if machine is None else machine.state.title
+                self._trace.broken("S3", f"{told} although the machine is {state}")
+                return
+            self._note_order(order)
+            self._check_order(shard, order, machine, now, told)
+
+    def _note_order(self, order: Order) -> None:
+        known = self._ordered.setdefault(order.machine, {})
+        known[order.kind] = order.cluster
+        if order.kind is A.KEEP:
+            known.pop(A.RECLAIM, None)
+            known.pop(A.PREEMPT, None)
+
+    def _check_order(
+        self, shard: ShardHandle, order: Order, machine: Machine, now: float, told: str
+    ) -> None:
+        if order.kind is A.RECLAIM and not shard.reported(order.cluster):
+            self._trace.broken("S5", f"{told} before the cluster's first roll-up")
+        if order.kind is A.RECLAIM and order.cluster not in self._excuses:
+            self._trace.broken("S7", f"{told} although its cluster never asked for less")
+        if order.kind is A.DELETE:
+            if machine.capacity_type in FIXED:
+                self._trace.broken("S5", f"{told}: fixed capacity is never given back")
+            if machine.stamp is not None and not shard.reported(machine.stamp.cluster):
+                self._trace.broken("S5", f"{told}: kept for a cluster that has not reported")
+        voluntary = order.grace_seconds >= VOLUNTARY_GRACE_SECONDS
+        if order.kind is A.PREEMPT and not voluntary:
+            priority = machine.stamp.priority if machine.stamp else None
+            if priority is not None and priority >= order.priority:
+                self._trace.broken("S8", f"{told}: priority {priority} for {order.priority}")
+        if order.kind is A.RECLAIM or (order.kind is A.PREEMPT and voluntary):
+            self._check_cap(shard, order, now, told)
+
+    def _check_cap(self, shard: ShardHandle, order: Order, now: float, told: str) -> None:
+        window = self._reclaims.setdefault(f"{shard.process.name} {order.cluster}", deque())
+        while window and window[0][0] <= now - WINDOW:
+            window.popleft()
+        window.append((now, shard.configured(order.cluster)))
+        cap = max(1, *(int(CAP * configured) for _, configured in window))
+        if len(window) > cap:
+            self._trace.broken("S6", f"{told}: {len(window)} in {WINDOW:g} s, cap {cap}")
+
+    def book_changed(
+        self, shard: ShardHandle, before: Machine | None, after: Machine | None
+    ) -> None:
+        """A shard's view of a machine changed."""
+        told = "gone" if after is None else f"{after.state.title} {after.cluster}"
+        known = after or before
+        if known is None:
+            return
+        self._trace.note(shard.process.name, f"knows {known.id} {told}")
+        if after is None or after.state is not S.CONFIGURED:
+            return
+        if not after.cluster or after.cluster not in self._bound_once.get(after.id, ()):
+            self._trace.broken("S3", f"{after.id} is Configured for {after.cluster!r}: never was")
+
+    # -- what shards send ------------------------------------------------------------------------
+
+    def sends(self, process: Process, kind: Kind, request: Request) -> None:
+        """A mutation leaves a shard."""
+        flight = (id(process), request.machine_id)
+        told = f"{kind} {request.machine_id} by {process.name}"
+        if flight in self._in_flight:
+            self._trace.broken("S2", f"{told} while another call for it is open")
+        self._in_flight.add(flight)
+        known = self._ordered.get(request.machine_id, {})
+        if not _ORDERED_BY[kind] & known.keys():
+            self._trace.broken("S13", f"{told}: nobody ordered it")
+        if isinstance(request, pb.ConfigureRequest):
+            blob = f"join {request.cluster_id} {request.machine_id}".encode()
+            if known.get(A.BOOTSTRAP) != request.cluster_id:
+                self._trace.broken("S13", f"{told}: ordered for {known.get(A.BOOTSTRAP)}")
+            if request.bootstrap_blob != blob:
+                self._trace.broken("S13", f"{told}: bootstrap data {request.bootstrap_blob!r}")
+
+    def answered(self, process: Process, machine_id: str) -> None:
+        """The call is over for the shard, however it ended."""
+        self._in_flight.discard((id(process), machine_id))
+
+    # -- what providers do -----------------------------------------------------------------------
+
+    def accepted(self, provider: ModelProvider, slot: Slot, kind: Kind, request: Request) -> None:
+        """A mutation is about to change a slot."""
+        told = f"{kind} {slot.id} by {request.shard_id} {request.shard_epoch}"
+        self._trace.note(provider.name, f"accepts {told}")
+        token = (request.shard_epoch, request.sequence_number)
+        mark = (request.shard_id, slot.id)
+        if token <= self._marks.get(mark, (-1, -1)):
+            self._trace.broken("S4", f"{told}: token {token} took effect after {self._marks[mark]}")
+        self._marks[mark] = token
+        if isinstance(request, pb.ConfigureRequest) and slot.cluster:
+            self._trace.broken("S1", f"{told} for {request.cluster_id}: bound to {slot.cluster}")
+
+    def refused(self, provider: ModelProvider, slot: Slot, kind: Kind, request: Request) -> None:
+        """A mutation came in the wrong state."""
+        told = f"{kind} {slot.id} in {slot.state.title} since {slot.changed_at:.3f}"
+        self._trace.note(provider.name, f"refuses {told}")
+        self.wrong_states.append(told)
+
+    def changed(self, provider: ModelProvider, slot: Slot) -> None:
+        """A slot changed."""
+        if slot.cluster:
+            self._bound_once.setdefault(slot.id, set()).add(slot.cluster)

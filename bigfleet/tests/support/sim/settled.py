@@ -1,0 +1,209 @@
+"""What must hold once it has been quiet for a while: the fleet against the truth.
+
+    L1   every row is met, or unmet with a reason that the fleet bears out
+    L2   the shard's machines are the providers'; every cluster has its session and knows its nodes
+    S9   no row is unmet while a lower one holds a machine that would serve it
+    S10  a gang is in one place
+    S11  a cluster whose rows are all met has machines enough for all of them
+
+The truth is the models': providers for machines, clusters for demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bigfleet.model import LABEL_CAPACITY_TYPE, LABEL_INSTANCE_TYPE, LABEL_ZONE, Resources
+from bigfleet.model.penalty import PenaltyBucket
+from bigfleet.simcluster.rollup import row_key
+from bigfleet.simcluster.workload import WorkObject
+from sim.handle import RowKey
+from sim.provider import TRANSITION_SECONDS
+from sim.slots import KIND_OF, S, Slot
+from sim.world import World
+
+JUST_NOW: Final = 20.0
+"""Seconds in which a shard may not have seen a change yet."""
+_GI: Final = 1024**3 * 1000
+_REASONS: Final = frozenset(
+    {
+        *("PRIORITY_STARVED", "NO_MATCHING_SUPPLY", "TOPOLOGY_UNSATISFIABLE"),
+        *("PREEMPTION_EXHAUSTED", "QUOTA", "SPEND_LIMIT", "STOCK_OUT", "BOOTSTRAP_ERROR"),
+    }
+)
+_HELD_BACK: Final = frozenset({"QUOTA", "SPEND_LIMIT", "STOCK_OUT", "BOOTSTRAP_ERROR"})
+
+
+class Settled:
+    """A world that should have come to rest."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._shard = world.shard
+        self._slots = {
+            slot.id: slot
+            for provider in world.providers.values()
+            for slot in provider.slots.values()
+        }
+        self._verdicts = self._shard.verdicts()
+
+    def check(self) -> None:
+        """Everything; the first that does not hold ends the run."""
+        for name, complaints in (
+            ("L2", self._inventory()),
+            ("L2", self._sessions()),
+            ("L2", self._nodes()),
+            ("L1", self._rows()),
+            ("L1", self._transitions()),
+            ("S9", self._order()),
+            ("S10", self._gangs()),
+            ("S11", self._amounts()),
+        ):
+            for complaint in complaints:
+                self._world.trace.broken(name, complaint)
+                return
+
+    # -- L2 --------------------------------------------------------------------------------------
+
+    def _inventory(self) -> Iterator[str]:
+        book, now = self._shard.book, self._world.loop.time()
+        for slot in self._slots.values():
+            known = book.get(slot.id)
+            if now - slot.changed_at < JUST_NOW or book.busy(slot.id):
+                continue
+            truth = f"{slot.state.title} {slot.cluster}"
+            seen = "unknown" if known is None else f"{known.state.title} {known.cluster}"
+            if truth != seen:
+                yield f"{slot.id} is {truth!r} since {slot.changed_at:.1f}, the shard says {seen!r}"
+        for name in self._world.providers:
+            for machine in book.ids_of_provider(name):
+                if machine not in self._slots:
+                    yield f"{machine} does not exist, and the shard believes it does"
+
+    def _sessions(self) -> Iterator[str]:
+        for name, operator in self._world.operators.items():
+            if not operator.connected or not self._shard.connected(name):
+                yield f"{name} has no session: {operator.last_end}"
+        if self._shard.waiting():
+            yield f"{self._shard.waiting()} actions are still waiting"
+
+    def _nodes(self) -> Iterator[str]:
+        now = self._world.loop.time()
+        for name, operator in self._world.operators.items():
+            nodes = {node.machine_id: node for node in operator.cluster.nodes}
+            for slot in self._slots.values():
+                if now - slot.changed_at < JUST_NOW:
+                    continue
+                node = nodes.get(slot.id)
+                bound = slot.cluster == name and slot.state is S.CONFIGURED
+                if bound and (node is None or not node.exists):
+                    yield f"{name} was not told of its machine {slot.id}"
+                moving = slot.cluster == name and slot.state in KIND_OF
+                if not bound and not moving and node is not None and node.exists:
+                    yield f"{name} believes in {slot.id}, which is {slot.state.title}"
+
+    # -- L1 --------------------------------------------------------------------------------------
+
+    def _rows(self) -> Iterator[str]:
+        for key, what in self._demanded():
+            verdict = self._verdicts.get(key)
+            if verdict is None:
+                yield f"nothing is said of {what.name} of {key[0]}"
+            elif not verdict.satisfied and verdict.reason not in _REASONS:
+                yield f"{what.name} of {key[0]} is unmet for the reason {verdict.reason!r}"
+
+    def _transitions(self) -> Iterator[str]:
+        now = self._world.loop.time()
+        for slot in self._slots.values():
+            if slot.state in KIND_OF and now - slot.changed_at > TRANSITION_SECONDS:
+                yield f"{slot.id} is {slot.state.title} since {slot.changed_at:.1f}"
+
+    # -- S9 to S11 -------------------------------------------------------------------------------
+
+    def _order(self) -> Iterator[str]:
+        """Plain rows only: what a gang or a spread row could use depends on the others it has."""
+        for key, what in self._demanded():
+            verdict = self._verdicts[key]
+            if verdict.satisfied or what.group or what.profile.spread:
+                continue
+            if verdict.reason in _HELD_BACK:
+                continue
+            for slot in self._slots.values():
+                if self._could_take(what, slot) and self._fits(what, slot):
+                    told = f"{slot.id} ({slot.state.title} {slot.cluster})"
+                    yield f"{what.name} of {key[0]} is unmet ({verdict.reason}) beside {told}"
+
+    def _could_take(self, what: WorkObject, slot: Slot) -> bool:
+        known = self._shard.book.get(slot.id)
+        if known is None or self._world.loop.time() - slot.changed_at < 60.0:
+            return False
+        if slot.state in (S.IDLE, S.SPECULATIVE):
+            return known.stamp is None
+        return False
+
+    def _fits(self, what: WorkObject, slot: Slot) -> bool:
+        labels = {
+            **slot.offer.labels,
+            LABEL_INSTANCE_TYPE: slot.offer.instance_type,
+            LABEL_ZONE: slot.offer.zone,
+            LABEL_CAPACITY_TYPE: slot.offer.capacity_type.label,
+        }
+        pinned = what.profile.interruption is PenaltyBucket.PINNED
+        if pinned and slot.offer.interruption:
+            return False
+        offered = _offered(slot)
+        return all(r.matches(labels) for r in what.profile.requirements) and all(
+            offered.get(name, 0) >= amount for name, amount in what.request.items()
+        )
+
+    def _gangs(self) -> Iterator[str]:
+        for (cluster, _, group, _), what in self._demanded():
+            together = what.together
+            if together is None:
+                continue
+            places = {
+                known.matchable_labels().get(together.key)
+                for slot in self._slots.values()
+                if slot.state is S.CONFIGURED and slot.cluster == cluster
+                if (known := self._shard.book.get(slot.id)) is not None
+                if known.stamp is not None and known.stamp.group == group
+                if known.leaving is None
+            }
+            if len(places) > 1:
+                yield f"gang {what.name} of {cluster} is in {sorted(map(str, places))}"
+
+    def _amounts(self) -> Iterator[str]:
+        for name, operator in self._world.operators.items():
+            wanted: dict[str, int] = {}
+            met = True
+            for what in operator.cluster.workload:
+                count = operator.cluster.workload.replicas(what.name)
+                verdict = self._verdicts.get((name, *row_key(what)))
+                met &= not count or (verdict is not None and verdict.satisfied)
+                for resource, amount in what.request.items():
+                    wanted[resource] = wanted.get(resource, 0) + amount * count
+            mine = [
+                slot
+                for slot in self._slots.values()
+                if slot.cluster == name and slot.state in (S.CONFIGURED, S.CONFIGURING)
+            ]
+            for resource, amount in wanted.items():
+                held = sum(_offered(slot).get(resource, 0) for slot in mine)
+                if met and held < amount:
+                    yield f"{name} is called met with {held} of {amount} milli of {resource}"
+
+    def _demanded(self) -> Iterator[tuple[RowKey, WorkObject]]:
+        for name, operator in self._world.operators.items():
+            workload = operator.cluster.workload
+            for what in workload:
+                if workload.replicas(what.name):
+                    yield (name, *row_key(what)), what
+
+
+def _offered(slot: Slot) -> Resources:
+    return {
+        "cpu": slot.offer.cpu * 1000,
+        "memory": slot.offer.memory_gi * _GI,
+        "pods": 110_000,
+    }
