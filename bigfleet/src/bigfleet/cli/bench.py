@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,7 +54,7 @@ def engine(
     if sum((scenario is not None, workload is not None, suite)) != 1:
         raise InputError("give one of --scenario FILE, --workload NAME and --suite")
     if suite:
-        _run_suite(json_out, "engine", (), quiet=quiet)
+        _run_suite(json_out, "engine", (), {}, quiet=quiet)
         return
     from bigfleet.cli.measuring import measure_file, measure_workload
 
@@ -76,14 +77,21 @@ def engine(
 @app.command("suite", epilog="Example: bigfleet bench suite --output bench/results.json")
 def suite_command(
     output: Annotated[Path, typer.Option(help="The results file.", metavar="FILE")],
-    only: Annotated[str, typer.Option(help="A part: engine.")] = "",
+    only: Annotated[str, typer.Option(help="A part: engine, or one of --outside.")] = "",
     sizes: Annotated[
         str, typer.Option(help="Numbers of machines, as in 5000,50000; all by default.")
     ] = "",
+    outside: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A part that a command measures and prints as rows of JSON.",
+            metavar="PART=COMMAND",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run the benchmarks of the specification and write the results with the machine's facts."""
-    _run_suite(output, only, _sizes(sizes), quiet=quiet)
+    _run_suite(output, only, _sizes(sizes), _outside(outside or []), quiet=quiet)
 
 
 @app.command("first-cycle", epilog="Example: bigfleet bench first-cycle --machines 50000")
@@ -96,19 +104,32 @@ def first_cycle(
     print(f"{first_cycle_seconds(machines):.3f}")
 
 
-def _run_suite(output: Path | None, only: str, sizes: tuple[int, ...], *, quiet: bool) -> None:
+def _run_suite(
+    output: Path | None,
+    only: str,
+    sizes: tuple[int, ...],
+    outside: Mapping[str, str],
+    *,
+    quiet: bool,
+) -> None:
     from bigfleet.cli.results import print_results, results_document
-    from bigfleet.cli.suite import PARTS, benchmarks
+    from bigfleet.cli.suite import PARTS, benchmarks, outside_rows
 
-    if only and only not in PARTS:
-        raise InputError(f"--only {only}: there is no such part: use one of {', '.join(PARTS)}")
+    parts = (*PARTS, *outside)
+    if only and only not in parts:
+        raise InputError(f"--only {only}: there is no such part: use one of {', '.join(parts)}")
     chosen = [bench for bench in benchmarks() if not sizes or bench.size in sizes]
+    if only in outside:
+        chosen = []
     rows = []
     for number, bench in enumerate(chosen, start=1):
         if not quiet:
             err.print(plain(f"[{number}/{len(chosen)}] {bench.name}"))
         with stage(bench.name, quiet=quiet):
             rows.append(bench.row())
+    for part, command in outside.items():
+        if only in ("", part):
+            rows += outside_rows(part, command, quiet=quiet)
     document = results_document(rows)
     if output is not None:
         if str(output) != "-":
@@ -119,6 +140,13 @@ def _run_suite(output: Path | None, only: str, sizes: tuple[int, ...], *, quiet:
     failed = [str(row["name"]) for row in rows if not row["ok"]]
     if failed:
         raise FailureError(f"{len(failed)} of {len(rows)} not ok: {', '.join(failed)}")
+
+
+def _outside(given: Sequence[str]) -> dict[str, str]:
+    found = dict(word.partition("=")[::2] for word in given)
+    if not all(part and command for part, command in found.items()):
+        raise InputError(f"--outside {' '.join(given)}: write PART=COMMAND")
+    return found
 
 
 def _sizes(text: str) -> tuple[int, ...]:

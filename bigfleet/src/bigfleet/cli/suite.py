@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -112,6 +114,28 @@ def benchmarks() -> Iterator[Bench]:
         f"bigfleet bench suite --output - --sizes {_LARGE}",
         _load,
     )
+
+
+def outside_rows(part: str, command: str, *, quiet: bool) -> list[Row]:
+    """The rows of a part that this package does not know; its command prints them as JSON."""
+    done = subprocess.run(
+        shlex.split(command),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if quiet else None,
+        text=True,
+        check=False,
+    )
+    try:
+        rows: list[Row] = json.loads(done.stdout)
+    except ValueError:
+        return [_nothing(part, command, f"{command} ended with {done.returncode} and no rows")]
+    return rows
+
+
+def _nothing(part: str, command: str, complaint: str) -> Row:
+    figures = dict.fromkeys(("p50", "p95", "p99", "max", "value", "bar", "mean", "stddev"))
+    return {"name": part, "unit": "", **figures, "better": "lower", "ok": False, "runs": 0,
+            "command": command, "complaint": complaint}  # fmt: skip
 
 
 def _command(workload: str, size: int) -> str:

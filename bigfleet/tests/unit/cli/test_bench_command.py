@@ -1,6 +1,7 @@
 """`bigfleet bench`: figures with the shape of the specification; a wrong result is no figure."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,23 @@ def test_the_suite_writes_its_file_and_fails_when_a_result_is_wrong(
     result = run("bench", "suite", "--output", str(path))
     assert result.exit_code == 1
     assert "1 of 2 not ok: engine.x.5000" in result.stderr
+
+
+def test_a_part_from_outside_brings_its_own_rows(tmp_path: Path) -> None:
+    rows = [{**bench(times=TIMES).row(), "name": "provider.x.8000"}]
+    program = tmp_path / "rows.py"
+    program.write_text(f"import json\nprint({json.dumps(json.dumps(rows))})\n")
+    path = tmp_path / "results.json"
+    outside = f"provider={sys.executable} {program}"
+    words = ("bench", "suite", "--output", str(path), "--only", "provider", "--outside", outside)
+    assert run(*words).exit_code == 0
+    assert [row["name"] for row in json.loads(path.read_text())["results"]] == ["provider.x.8000"]
+
+
+def test_a_part_from_outside_that_says_nothing_is_not_ok(tmp_path: Path) -> None:
+    outside = f"provider={sys.executable} -c pass"
+    words = ("bench", "suite", "--output", "-", "--only", "provider", "--outside", outside)
+    result = run(*words)
+    assert result.exit_code == 1
+    assert "1 of 1 not ok: provider" in result.stderr
+    assert run("bench", "suite", "--output", "-", "--outside", "provider").exit_code == 2
