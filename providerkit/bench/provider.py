@@ -1,19 +1,16 @@
 """How fast a provider is: real gRPC on loopback, a durable store, an instant substrate.
 
-`run()` gives one row per bar of the specification, in the shape of bench/results.json. Each
-scenario checks what it measured (every machine IDLE, ids distinct, lists complete): a fast wrong
-answer has no figure. The provider is a process of its own, so client and server each have a core.
+Each scenario checks what it measured (every machine IDLE, ids distinct, lists complete): a fast
+wrong answer has no figure. The provider is a process of its own, so client and server each have a
+core.
 """
 
 import asyncio
-import json
-import statistics
-import sys
-import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import TypedDict
+
+from providerkit.bench.rows import Bar, Row, Scenario, expect, quantile, row
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_provider_template.spec import SPEC
@@ -25,80 +22,6 @@ from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard, eventua
 
 IN_FLIGHT = 64
 CREATES = 4_000
-COMMAND = "make bench ONLY=provider"
-
-
-class Row(TypedDict):
-    """One line of bench/results.json."""
-
-    name: str
-    unit: str
-    p50: float | None
-    p95: float | None
-    p99: float | None
-    max: float | None
-    value: float | None
-    bar: float
-    better: str
-    ok: bool
-    runs: int
-    stddev: float | None
-    command: str
-
-
-class WrongResultError(AssertionError):
-    """A scenario did not do what it was measured for."""
-
-
-def expect(holds: bool, what: str) -> None:
-    """Refuse to measure something that did not happen."""
-    if not holds:
-        raise WrongResultError(what)
-
-
-def quantile(samples: Sequence[float], share: float) -> float:
-    """The value below which this share of the samples lies."""
-    ordered = sorted(samples)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-def row(
-    name: str,
-    samples: Sequence[float],
-    bar: float,
-    *,
-    value: float | None = None,
-    unit: str = "ms",
-    better: str = "lower",
-    ok: bool | None = None,
-) -> Row:
-    """A row from samples in milliseconds; `value` is a single figure where the bar is one."""
-    p99 = quantile(samples, 0.99) if samples else None
-    figure = value if value is not None else p99
-    met = figure is not None and (figure <= bar if better == "lower" else figure >= bar)
-    return Row(
-        name=name, unit=unit,
-        p50=_rounded(quantile(samples, 0.50)) if samples else None,
-        p95=_rounded(quantile(samples, 0.95)) if samples else None,
-        p99=_rounded(p99), max=_rounded(max(samples)) if samples else None,
-        value=_rounded(value), bar=bar, better=better,
-        ok=met if ok is None else met and ok,
-        runs=len(samples) or 1,
-        stddev=_rounded(statistics.pstdev(samples)) if samples else None,
-        command=COMMAND,
-    )  # fmt: skip
-
-
-def failed(name: str, bar: float, unit: str, better: str) -> Row:
-    """A scenario whose result was wrong: no figure."""
-    return Row(
-        name=name, unit=unit, p50=None, p95=None, p99=None, max=None, value=None, bar=bar,
-        better=better, ok=False, runs=0, stddev=None, command=COMMAND,
-    )  # fmt: skip
-
-
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, 3)
 
 
 def boot(folder: Path, slots: int, *arguments: str) -> ProviderProcess:
@@ -231,38 +154,17 @@ async def measure_reconcile(folder: Path) -> list[Row]:
     return [row("provider.reconcile.20000", [], 2.0, value=max(seconds), unit="s", ok=held <= 20.0)]
 
 
-Scenario = Callable[[Path], Awaitable[list[Row]]]
-SCENARIOS: Sequence[tuple[Scenario, Sequence[tuple[str, float, str, str]]]] = (
-    (
+SCENARIOS = (
+    Scenario(
         measure_mutations,
         (
-            ("provider.create.8000", 1000, "1/s", "higher"),
-            ("provider.create-one.8000", 10, "ms", "lower"),
-            ("provider.get.8000", 5, "ms", "lower"),
+            Bar("provider.create.8000", 1000, "1/s", "higher"),
+            Bar("provider.create-one.8000", 10, "ms", "lower"),
+            Bar("provider.get.8000", 5, "ms", "lower"),
         ),
+        times=3,
     ),
-    (measure_list, (("provider.list.20000", 200, "ms", "lower"),)),
-    (measure_start, (("provider.start.20000", 3.0, "s", "lower"),)),
-    (measure_reconcile, (("provider.reconcile.20000", 2.0, "s", "lower"),)),
+    Scenario(measure_list, (Bar("provider.list.20000", 200, "ms", "lower"),)),
+    Scenario(measure_start, (Bar("provider.start.20000", 3.0, "s", "lower"),)),
+    Scenario(measure_reconcile, (Bar("provider.reconcile.20000", 2.0, "s", "lower"),)),
 )
-
-
-def run() -> list[Row]:
-    """All rows; a scenario with a wrong result gives rows without figures."""
-    rows: list[Row] = []
-    for scenario, names in SCENARIOS:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                rows += asyncio.run(_awaited(scenario, Path(folder)))
-            except (AssertionError, OSError) as error:
-                sys.stderr.write(f"{scenario.__name__}: {error}\n")
-                rows += [failed(*bar) for bar in names]
-    return rows
-
-
-async def _awaited(scenario: Scenario, folder: Path) -> list[Row]:
-    return await scenario(folder)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(), indent=2) + "\n")
