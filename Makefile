@@ -54,9 +54,14 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: bench
-bench: kernels ## Run the benchmarks with their assertions; ONLY=engine picks a part
+bench: kernels ## Run the benchmarks with their assertions; ONLY=engine or provider picks a part
 	@mkdir -p bench
-	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)")
+	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)") \
+		--outside "provider=$(BIN)/python -m providerkit.bench"
+
+.PHONY: soak
+soak: $(STAMP) ## Ten minutes of churn on a provider with 100,000 machines
+	@$(BIN)/python -m providerkit.bench.churn 600
 
 # `make -k lint` goes on after the first complaint.
 .PHONY: lint lint-style lint-types lint-layers lint-deps lint-rules
@@ -98,8 +103,10 @@ conformance: $(STAMP) ## Certify a running provider: TARGET=host:port, PROFILE=c
 	@$(BIN)/bigfleet-conformance run --target "$(TARGET)" $(CONFORMANCE_ARGS) $(if $(PROFILE),--profile "$(PROFILE)")
 
 .PHONY: conformance-self
-conformance-self: $(STAMP) ## The suite on the in-tree fake, and the mutants that it must find
-	@$(BIN)/bigfleet-conformance run --provider fake --profile all $(if $(OUT),--out "$(OUT)")
+conformance-self: $(STAMP) ## The suite on fake, example and fault provider, and the mutants that it must find
+	@$(BIN)/bigfleet-conformance run --provider fake --profile all $(if $(OUT),--out "$(OUT)/fake")
+	@$(BIN)/bigfleet-conformance run --provider _template --profile all $(if $(OUT),--out "$(OUT)/template")
+	@$(BIN)/bigfleet-conformance run --provider fault --profile fault $(if $(OUT),--out "$(OUT)/fault")
 	@$(BIN)/pytest conformance/tests/mutants -q -n 2 --dist=worksteal $(ARGS)
 
 # One of ours by name: make conformance-_template [SUBSTRATE=http] [OUT=dir]
