@@ -61,7 +61,12 @@ async def until(condition: Callable[[], bool], seconds: float = 3600.0) -> None:
     """Let time pass until something is so."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - time is virtual
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+
+
+async def passes(seconds: float) -> None:
+    """Let virtual time pass."""
+    await asyncio.sleep(seconds)
 
 
 class Counted:

@@ -66,7 +66,10 @@ class Attempt:
     cycle: int
     grace: Grace | None = None
     """Of a Drain whose instruction was sent before, and of a Keep."""
+    later: bool = False
+    """The second half of a Reclaim or Preempt, after its grace."""
     drain: bool = False
+    """The provider's Drain is part of it."""
     begun: float = 0.0
     deadline: float = 0.0
     client: ProviderClient | None = None
@@ -110,7 +113,7 @@ class Actions:
 
     async def perform(self, attempt: Attempt) -> None:
         """Do what was ordered."""
-        if attempt.drain:
+        if attempt.later:
             await self._drain_again(attempt)
             return
         match attempt.order.kind:

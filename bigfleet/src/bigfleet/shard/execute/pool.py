@@ -218,7 +218,7 @@ class Executor:
         can = self._open and self._may_act() and self.depth < self._settings.queue
         if not can or not self._book.hold(grace.machine):
             return False
-        self._push(Attempt(grace.order, grace.cycle, grace, drain=True))
+        self._push(Attempt(grace.order, grace.cycle, grace, later=True, drain=True))
         return True
 
     # -- running ---------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def _decision(
     return Decision(
         cycle=attempt.cycle,
         unix_nanos=now,
-        kind="Drain" if attempt.drain else order.kind.title,
+        kind="Drain" if attempt.later else order.kind.title,
         machine_id=order.machine,
         cluster_id=order.cluster,
         profile_fingerprint=order.fingerprint,

@@ -11,7 +11,7 @@ from bigfleet.provider import CallError
 from bigfleet.shard.execute.failures import Drained
 from bigfleet.shard.reconcile.journal import Entry
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
-from executing import Memory, World, machine, order, run, stamp, until
+from executing import Memory, World, machine, order, passes, run, stamp, until
 
 K = ActionKind
 S = MachineState
@@ -70,8 +70,7 @@ def test_the_drain_follows_when_the_node_is_empty_with_what_is_left_of_the_grace
             await world.settled()
             ((_, instruction),) = world.operators.instructions
             world.executor.reclaim_acknowledged("c-1", instruction.id, False)
-            begin = world.clock.monotonic()
-            await until(lambda: world.clock.monotonic() > begin + 100)
+            await passes(100)
             assert not world.cloud.calls
             world.executor.reclaim_acknowledged("c-1", instruction.id, True)
             await until(lambda: world.state("m") is S.IDLE)
@@ -107,8 +106,7 @@ def test_an_ack_of_another_cluster_or_of_nothing_changes_nothing() -> None:
             ((_, instruction),) = world.operators.instructions
             world.executor.reclaim_acknowledged("c-2", instruction.id, True)
             world.executor.reclaim_acknowledged("c-1", "unheard", True)
-            begin = world.clock.monotonic()
-            await until(lambda: world.clock.monotonic() > begin + 60)
+            await passes(60)
             assert not world.cloud.calls
 
     run(main)
@@ -165,8 +163,7 @@ def test_a_kept_machine_is_uncordoned_and_never_drained() -> None:
             assert cancel.cancel
             assert (cancel.id, cancel.node) == (sent.id, sent.node)
             assert "m" not in world.journal.entries
-            begin = world.clock.monotonic()
-            await until(lambda: world.clock.monotonic() > begin + 700)
+            await passes(700)
             assert not world.cloud.calls
             assert world.outcomes()["Unspecified", "success"] == 1
 
@@ -256,8 +253,7 @@ def test_nothing_is_drained_while_actuation_is_paused() -> None:
             world.hand_over(order(K.PREEMPT, "m"))
             await world.settled()
             world.may_act = False
-            begin = world.clock.monotonic()
-            await until(lambda: world.clock.monotonic() > begin + 300)
+            await passes(300)
             assert not world.cloud.calls
             world.may_act = True
             await until(lambda: world.state("m") is S.IDLE, 5)
