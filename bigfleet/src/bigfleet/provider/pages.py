@@ -22,14 +22,16 @@ class GarbageError(ValueError):
     """Bytes that are no list of machines."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Page:
-    """One answer. Record i lies at `starts[i]:ends[i]`."""
+    """One answer, read as far as somebody asked. Record i lies at `starts[i]:ends[i]`."""
 
     payload: bytes = field(repr=False)
-    starts: array[int] = field(repr=False)
-    ends: array[int] = field(repr=False)
+    starts: array[int] = field(default_factory=lambda: array("q"), repr=False)
+    ends: array[int] = field(default_factory=lambda: array("q"), repr=False)
     revision: bytes = field(default=b"", repr=False)
+    at: int = 0
+    """Up to where it has been read."""
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -38,28 +40,36 @@ class Page:
         """One record as the provider wrote it."""
         return self.payload[self.starts[index] : self.ends[index]]
 
+    def read(self, most: int) -> bool:
+        """Find so many more records; whether there may be others after them."""
+        payload, at, size = self.payload, self.at, len(self.payload)
+        until = len(self.starts) + most
+        while at < size and len(self.starts) < until:
+            tag, at = _varint(payload, at)
+            number, kind = tag >> 3, tag & 7
+            if kind != _LENGTH:
+                at = _past(payload, at, kind)
+                continue
+            length, at = _varint(payload, at)
+            end = at + length
+            if end > size:
+                raise GarbageError(f"a field of {length} bytes at {at} of {size} is cut off")
+            if number == _MACHINES:
+                self.starts.append(at)
+                self.ends.append(end)
+            elif number == _REVISION:
+                self.revision = payload[at:end]
+            at = end
+        self.at = at
+        return at < size
+
 
 def read_page(payload: bytes) -> Page:
     """Find the records of a MachineList without decoding them."""
-    starts, ends = array("q"), array("q")
-    revision, at, size = b"", 0, len(payload)
-    while at < size:
-        tag, at = _varint(payload, at)
-        number, kind = tag >> 3, tag & 7
-        if kind != _LENGTH:
-            at = _past(payload, at, kind)
-            continue
-        length, at = _varint(payload, at)
-        end = at + length
-        if end > size:
-            raise GarbageError(f"a field of {length} bytes at {at} of {size} is cut off")
-        if number == _MACHINES:
-            starts.append(at)
-            ends.append(end)
-        elif number == _REVISION:
-            revision = payload[at:end]
-        at = end
-    return Page(payload, starts, ends, revision)
+    page = Page(payload)
+    while page.read(len(payload) + 1):
+        pass
+    return page
 
 
 def id_of(record: bytes) -> str:
@@ -80,6 +90,8 @@ def id_of(record: bytes) -> str:
 
 def _varint(payload: bytes, at: int) -> tuple[int, int]:
     """The number at a place, and the place after it."""
+    if at < len(payload) and payload[at] < 0x80:
+        return payload[at], at + 1
     number = shift = 0
     while at < len(payload) and shift < 64:
         byte = payload[at]

@@ -1,0 +1,37 @@
+"""By which bytes each machine of the book was last listed: one number per row of the inventory.
+
+A digest says: what is in the book came from this very record and nothing has touched the machine
+since. So whatever changes a machine takes its digest away, and the digest covers the id, so that a
+row used again is not mistaken for the machine it held before.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+
+class Digests:
+    """64 bits per row, 0 for none."""
+
+    def __init__(self) -> None:
+        self._column = array("q")
+
+    def holds(self, row: int, digest: int) -> bool:
+        """Whether the machine of a row is as in the record with this digest."""
+        return row < len(self._column) and self._column[row] == digest
+
+    def set(self, row: int, digest: int) -> None:
+        """The machine of a row is now as in this record."""
+        column = self._column
+        if row >= len(column):
+            column.frombytes(bytes(8 * (row + 1 + row // 4 - len(column))))
+        column[row] = digest
+
+    def reset(self, row: int) -> None:
+        """The machine of a row is as in no record."""
+        if 0 <= row < len(self._column):
+            self._column[row] = 0
+
+    def clear(self) -> None:
+        """No machine is as in any record: everything has to be looked at again."""
+        self._column = array("q")

@@ -1,0 +1,559 @@
+"""When providers are asked for what, and what becomes of their answers."""
+
+import logging
+
+import grpc
+import pytest
+
+from bigfleet.model import MachineState
+from bigfleet.provider import CallError
+from bigfleet.shard.reconcile.ownership import Domains
+from reconciling import (
+    CONFIGURED,
+    CONFIGURING,
+    CREATING,
+    FAILED,
+    IDLE,
+    SPECULATIVE,
+    Cloud,
+    on_virtual_time,
+    record,
+    shard_of,
+)
+
+DOWN = CallError(grpc.StatusCode.UNAVAILABLE, "down")
+ZONE = "topology.kubernetes.io/zone"
+
+
+def cloud_of(*names: str, state: int = IDLE, name: str = "cloud") -> Cloud:
+    cloud = Cloud(name)
+    cloud.put(*(record(each, state) for each in names))
+    return cloud
+
+
+@on_virtual_time
+async def test_the_first_list_is_full_and_brings_everything() -> None:
+    cloud = cloud_of("a", "b")
+    async with shard_of(cloud) as shard:
+        assert not shard.lister.first_merged("cloud")
+        merged = await shard.after(1)
+        assert shard.states() == {"a": IDLE, "b": IDLE}
+        assert (merged.changes, merged.freed, merged.merged) == (2, 2, {"cloud"})
+        assert shard.lister.first_merged("cloud")
+        assert shard.lister.all_first_merged()
+        assert cloud.lists == [(20_000, b"")]
+
+
+@on_virtual_time
+async def test_later_the_cursor_is_used_and_everything_is_asked_for_in_ten_minutes() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(605)
+        cursors = [since for _, since in cloud.lists]
+        assert cursors.count(b"") == 2
+        assert cursors[60] == b""
+        assert len(cursors) == 61
+
+
+@on_virtual_time
+async def test_while_something_is_in_flight_it_is_asked_every_second() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(4)
+        shard.book.start("a", MachineState.CONFIGURING, "c-1")
+        cloud.put(record("a", CONFIGURING))
+        await shard.after(5)
+        assert 5 <= len(cloud.lists) <= 7
+        cloud.put(record("a", CONFIGURED))
+        merged = await shard.after(1.1)
+        assert merged.delivered == 1
+        asked = len(cloud.lists)
+        await shard.after(20)
+        assert len(cloud.lists) <= asked + 3
+
+
+@on_virtual_time
+async def test_only_news_is_decoded_and_touches_the_book() -> None:
+    cloud = cloud_of(*(f"m-{n}" for n in range(50)))
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        version = shard.book.inventory.version
+        shard.lister.refresh_all()
+        merged = await shard.after(5)
+        assert cloud.lists[-1] == (20_000, b"")
+        assert (merged.changes, shard.book.inventory.version) == (0, version)
+        cloud.put(record("m-7", price_per_hour=0.25))
+        assert (await shard.after(11)).changes == 1
+        assert shard.known("m-7").price_per_hour == 0.25
+
+
+@on_virtual_time
+async def test_what_the_shard_changed_itself_is_compared_again() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        shard.book.start("a", MachineState.CONFIGURING, "c-1")
+        shard.lister.refresh_all()
+        await shard.after(5)
+        assert shard.known("a").state is MachineState.IDLE
+
+
+@on_virtual_time
+async def test_a_machine_absent_from_a_full_list_is_removed_and_a_bound_one_is_a_loss() -> None:
+    cloud = cloud_of("idle")
+    cloud.put(record("bound", CONFIGURED))
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        cloud.remove("idle", "bound")
+        assert (await shard.after(30)).removed == 0
+        shard.lister.refresh_all()
+        merged = await shard.after(5)
+        assert (merged.removed, [m.id for m in merged.losses]) == (2, ["bound"])
+        assert len(shard.book) == 0
+
+
+@on_virtual_time
+async def test_a_failed_machine_is_lost_at_once_and_a_jump_is_counted() -> None:
+    cloud = Cloud()
+    cloud.put(record("bound", CONFIGURED), record("jumps", SPECULATIVE))
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        cloud.put(record("bound", FAILED), record("jumps", CONFIGURED))
+        merged = await shard.after(11)
+        assert [m.id for m in merged.losses] == ["bound"]
+        # Configured to Failed is no step the shard starts, and no jump goes uncounted.
+        assert merged.jumped == 2
+        assert merged.delivered == 1
+
+
+@on_virtual_time
+async def test_an_error_is_followed_by_patience_and_then_by_a_full_list(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(12)
+        cloud.error = DOWN
+        before = len(cloud.lists)
+        with caplog.at_level(logging.WARNING):
+            await shard.after(300)
+        assert "reconcile failed" in caplog.text
+        # 1, 2, 4, 8, 16 and then every 15 to 30 seconds.
+        assert 12 <= len(cloud.lists) - before <= 26
+        (status,) = shard.lister.status()
+        assert (status.reachable, "down" in status.last_error) == (False, True)
+        cloud.error = None
+        after_it = len(cloud.lists)
+        await shard.after(45)
+        cursors = [since for _, since in cloud.lists[after_it:]]
+        assert cursors[0] == b""
+        assert b"" not in cursors[1:]
+        (status,) = shard.lister.status()
+        assert (status.reachable, status.last_error) == (True, "")
+        assert shard.states() == {"a": IDLE}
+
+
+@on_virtual_time
+async def test_a_provider_that_hangs_keeps_no_other_waiting() -> None:
+    hangs, answers = cloud_of("a", name="hangs"), cloud_of("b", name="answers")
+    hangs.hangs = True
+    async with shard_of(hangs, answers) as shard:
+        await shard.after(5)
+        assert shard.states() == {"b": IDLE}
+        assert not shard.lister.all_first_merged()
+        hangs.hangs = False
+        await shard.after(150)
+        assert shard.states() == {"a": IDLE, "b": IDLE}
+        assert shard.lister.all_first_merged()
+
+
+@pytest.mark.parametrize("garbage", [b"\xff" * 20, b"\x0a\x05abc", b"\x0a\x02\xff\xff", b"\x0b"])
+def test_garbage_is_no_list_and_changes_nothing(garbage: bytes) -> None:
+    @on_virtual_time
+    async def story() -> None:
+        cloud = cloud_of("a")
+        async with shard_of(cloud) as shard:
+            await shard.after(1)
+            cloud.garbage = garbage
+            shard.lister.refresh_all()
+            assert (await shard.after(60)).changes == 0
+            assert shard.states() == {"a": IDLE}
+            assert "OK" in shard.lister.status()[0].last_error
+
+    story()
+
+
+@on_virtual_time
+async def test_an_unknown_state_makes_the_whole_list_unusable() -> None:
+    cloud = cloud_of("a")
+    cloud.put(pb_odd := record("odd"))
+    pb_odd.state = 77  # type: ignore[assignment]
+    async with shard_of(cloud) as shard:
+        await shard.after(60)
+        assert shard.states() == {}
+        assert not shard.lister.first_merged("cloud")
+
+
+@on_virtual_time
+async def test_a_bad_record_is_refused_alone_and_the_last_good_one_stays(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cloud = cloud_of("a", "b")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        cloud.put(record("a", price_per_hour=-1.0), record("b", price_per_hour=0.75))
+        with caplog.at_level(logging.WARNING):
+            merged = await shard.after(11)
+            assert merged.refused == {"price": 1}
+            shard.lister.refresh_all()
+            again = await shard.after(5)
+        assert (again.refused, again.removed) == ({"price": 1}, 0)
+        assert shard.known("a").price_per_hour == 0.5
+        assert shard.known("b").price_per_hour == 0.75
+        told = [r for r in caplog.records if r.message == "provider machine rejected at ingest"]
+        assert [(getattr(r, "machine", ""), getattr(r, "reason", "")) for r in told] == [
+            ("a", "price")
+        ]
+
+
+@on_virtual_time
+async def test_of_a_machine_listed_twice_the_last_record_counts() -> None:
+    cloud = cloud_of("a", "b")
+    cloud.twice = [record("a", CONFIGURED), record("b")]
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        assert shard.states() == {"a": CONFIGURED, "b": IDLE}
+
+
+@on_virtual_time
+async def test_an_id_listed_by_two_providers_stays_with_the_first_and_is_shouted_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first, second = cloud_of("a", name="first"), cloud_of("b", name="second")
+    async with shard_of(first, second) as shard:
+        await shard.after(1)
+        second.put(record("a", CONFIGURED))
+        with caplog.at_level(logging.ERROR):
+            merged = await shard.after(11)
+        assert merged.refused == {"structural": 1}
+        assert "is listed by provider 'second' and by 'first', which keeps it" in str(
+            [getattr(r, "error", "") for r in caplog.records]
+        )
+        assert shard.known("a").provider == "first"
+        assert shard.known("a").state is MachineState.IDLE
+
+
+@on_virtual_time
+async def test_a_record_that_fits_no_column_is_refused_alone() -> None:
+    cloud = cloud_of("a")
+    cloud.put(record("x" * 70_000))
+    async with shard_of(cloud) as shard:
+        merged = await shard.after(1)
+        assert shard.states() == {"a": IDLE}
+        assert merged.refused == {"structural": 1}
+
+
+# -- pages ---------------------------------------------------------------------------------------
+
+
+@on_virtual_time
+async def test_a_long_list_comes_in_pages_where_the_provider_continues() -> None:
+    cloud = cloud_of(*(f"m-{n:03}" for n in range(95)))
+    async with shard_of(cloud, page=20) as shard:
+        await shard.after(1)
+        assert len(shard.book) == 95
+        assert max(cap for cap, _ in cloud.lists) == 20
+        assert len(cloud.lists) == 5 + 2
+        cloud.remove("m-003")
+        shard.lister.refresh_all()
+        assert (await shard.after(5)).removed == 1
+
+
+@pytest.mark.parametrize("kind", ["echoes the head", "no cursors"])
+def test_where_the_provider_does_not_continue_it_is_asked_for_all_at_once(kind: str) -> None:
+    @on_virtual_time
+    async def story() -> None:
+        cloud = cloud_of(*(f"m-{n:03}" for n in range(95)))
+        cloud.echoes_head = kind == "echoes the head"
+        cloud.has_cursors = kind != "no cursors"
+        async with shard_of(cloud, page=20) as shard:
+            await shard.after(1)
+            assert len(shard.book) == 95
+            assert cloud.lists[-1] == (0, b"")
+            asked = len(cloud.lists)
+            for number in range(95):
+                cloud.put(record(f"m-{number:03}", price_per_hour=0.75))
+            await shard.after(11)
+            assert {m.price_per_hour for m in shard.book.inventory} == {0.75}
+            assert {cap for cap, _ in cloud.lists[asked:]} == {0}
+
+    story()
+
+
+@on_virtual_time
+async def test_a_fleet_of_exactly_one_page_is_whole() -> None:
+    cloud = cloud_of(*(f"m-{n}" for n in range(20)))
+    async with shard_of(cloud, page=20) as shard:
+        await shard.after(1)
+        assert len(shard.book) == 20
+        shard.lister.refresh_all()
+        assert (await shard.after(5)).removed == 0
+
+
+@on_virtual_time
+async def test_pages_that_come_before_an_error_are_used_and_nothing_is_removed() -> None:
+    cloud = cloud_of(*(f"m-{n}" for n in range(60)))
+    async with shard_of(cloud, page=20) as shard:
+        await shard.after(1)
+        cloud.remove("m-59")
+        answered = cloud.list_raw
+
+        async def break_off(request: object, seconds: float) -> bytes:
+            if getattr(request, "since_revision", b""):
+                raise DOWN
+            return await answered(request, seconds)  # type: ignore[arg-type]
+
+        cloud.list_raw = break_off  # type: ignore[method-assign]
+        cloud.put(record("m-0", CONFIGURED))
+        shard.lister.refresh_all()
+        assert (await shard.after(20)).removed == 0
+        cloud.list_raw = answered  # type: ignore[method-assign]
+        assert (await shard.after(31)).removed == 1
+
+
+# -- mass disappearance --------------------------------------------------------------------------
+
+
+@on_virtual_time
+async def test_a_mass_disappearance_is_believed_at_the_third_full_list(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cloud = cloud_of(*(f"m-{n}" for n in range(40)), state=CONFIGURED)
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        cloud.remove(*(f"m-{n}" for n in range(24)))
+        cloud.put(record("m-30", FAILED))
+        shard.lister.refresh_all()
+        with caplog.at_level(logging.WARNING):
+            merged = await shard.after(5)
+        assert [m.id for m in merged.losses] == ["m-30"]
+        assert merged.removed == 0
+        assert shard.lister.status()[0].held == 24
+        assert "mass disappearance" in caplog.text
+        assert (await shard.after(30)).removed == 0
+        merged = await shard.after(20)
+        assert (merged.removed, len(merged.losses)) == (24, 24)
+        assert shard.lister.status()[0].held == 0
+
+
+@on_virtual_time
+async def test_machines_that_come_back_in_time_were_never_gone() -> None:
+    cloud = cloud_of(*(f"m-{n}" for n in range(40)), state=CONFIGURED)
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        gone = {name: cloud.machines[name] for name in list(cloud.machines)[:24]}
+        cloud.remove(*gone)
+        shard.lister.refresh_all()
+        await shard.after(5)
+        assert shard.lister.status()[0].held == 24
+        cloud.put(*gone.values())
+        merged = await shard.after(60)
+        assert (merged.removed, merged.changes, len(shard.book)) == (0, 0, 40)
+        assert shard.lister.status()[0].held == 0
+
+
+# -- actions under way ---------------------------------------------------------------------------
+
+
+@on_virtual_time
+async def test_what_came_during_an_action_comes_again_when_it_is_over() -> None:
+    cloud = cloud_of("a", "b")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        assert shard.book.hold("a")
+        cloud.put(record("a", FAILED))
+        await shard.after(25)
+        assert shard.known("a").state is MachineState.IDLE
+        shard.book.free("a")
+        await shard.after(1.1)
+        assert shard.known("a").state is MachineState.FAILED
+        asked = len(cloud.lists)
+        await shard.after(20)
+        # The cursor moves on again.
+        assert len(cloud.lists) <= asked + 3
+        assert cloud.lists[-1][1] == b"r%d" % cloud.head
+
+
+@on_virtual_time
+async def test_an_answer_older_than_an_action_is_asked_for_again() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(9)
+        cloud.seconds = 5.0
+        await shard.after(2)
+        # A List is on its way; meanwhile the machine is configured by a provider that is quick.
+        shard.book.hold("a")
+        shard.book.start("a", MachineState.CONFIGURING, "c-1")
+        cloud.put(record("a", CONFIGURED))
+        bound = shard.known("a")
+        shard.book.take(bound, own=True)
+        shard.book.free("a")
+        cloud.put(record("a", FAILED))
+        cloud.seconds = 0.0
+        await shard.after(12)
+        assert shard.known("a").state is MachineState.FAILED
+
+
+@on_virtual_time
+async def test_a_machine_is_looked_at_by_itself_after_a_failed_action() -> None:
+    cloud = cloud_of("a", "b")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        cloud.put(record("a", FAILED))
+        shard.lister.refresh("a")
+        shard.lister.refresh("nobody")
+        await shard.after(0.5)
+        assert cloud.gets == ["a"]
+        assert shard.known("a").state is MachineState.FAILED
+
+
+@on_virtual_time
+async def test_a_machine_that_get_does_not_find_is_left_to_a_full_list() -> None:
+    cloud = cloud_of("a", "b")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        cloud.remove("a")
+        shard.lister.refresh("a")
+        merged = await shard.after(2)
+        assert cloud.lists[-1][1] == b""
+        assert merged.removed == 1
+
+
+@on_virtual_time
+async def test_a_get_that_fails_is_not_repeated_by_itself() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        cloud.error = DOWN
+        shard.lister.refresh("a")
+        await shard.after(3)
+        cloud.error = None
+        cloud.put(record("a", IDLE, price_per_hour=-1.0))
+        shard.lister.refresh("a")
+        merged = await shard.after(1)
+        assert merged.refused["price"] >= 1
+        assert cloud.gets == ["a", "a"]
+
+
+@on_virtual_time
+async def test_without_cursors_machines_in_flight_are_polled_two_hundred_a_second() -> None:
+    cloud = cloud_of(*(f"m-{n}" for n in range(1_000)), state=SPECULATIVE)
+    cloud.has_cursors = False
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        for number in range(1_000):
+            shard.book.start(f"m-{number}", MachineState.CREATING)
+            cloud.put(record(f"m-{number}", CREATING))
+        await shard.after(0)
+        began = len(cloud.gets)
+        await shard.after(3)
+        assert 500 <= len(cloud.gets) - began <= 640
+        cloud.put(*(record(f"m-{number}", IDLE) for number in range(1_000)))
+        await shard.after(10)
+        assert set(shard.states().values()) == {IDLE}
+
+
+# -- providers that come and go ------------------------------------------------------------------
+
+
+@on_virtual_time
+async def test_a_provider_that_is_removed_takes_what_serves_nobody_with_it() -> None:
+    stays, goes = cloud_of("a", name="stays"), cloud_of("b", name="goes")
+    goes.put(record("bound", CONFIGURED))
+    async with shard_of(stays, goes) as shard:
+        await shard.after(1)
+        await shard.use("stays")
+        merged = await shard.after(1)
+        assert shard.states() == {"a": IDLE, "bound": CONFIGURED}
+        assert merged.losses == []
+        asked = len(goes.lists)
+        await shard.after(60)
+        assert len(goes.lists) == asked
+        stays.put(record("bound", CONFIGURED))
+        await shard.after(11)
+        assert shard.known("bound").provider == "stays"
+
+
+@on_virtual_time
+async def test_a_provider_that_is_added_is_asked_at_once() -> None:
+    first, second = cloud_of("a", name="first"), cloud_of("b", name="second")
+    async with shard_of(first, second) as shard:
+        await shard.use("first")
+        await shard.after(1)
+        await shard.use("first", "second")
+        assert not shard.lister.all_first_merged()
+        await shard.after(1)
+        assert shard.states() == {"a": IDLE, "b": IDLE}
+        assert [status.name for status in shard.lister.status()] == ["first", "second"]
+
+
+# -- ownership -----------------------------------------------------------------------------------
+
+
+def zones(own: str, foreign: str) -> Domains:
+    return Domains(frozenset({(ZONE, own)}), frozenset({(ZONE, foreign)}), False, 1)
+
+
+@on_virtual_time
+async def test_only_what_is_owned_is_in_the_book_and_strangers_are_decoded_once() -> None:
+    cloud = Cloud()
+    for number in range(10):
+        zone = "z-1" if number < 4 else "z-2"
+        machine = record(f"m-{number}")
+        machine.zone = zone
+        cloud.put(machine)
+    async with shard_of(cloud) as shard:
+        await shard.ownership.assign(zones("z-1", "z-2"))
+        await shard.after(1)
+        assert len(shard.book) == 4
+        feed = shard.lister._feeds["cloud"]
+        assert len(feed.strangers) == 6
+        shard.lister.refresh_all()
+        await shard.after(5)
+        assert len(feed.strangers) == 6
+
+
+@on_virtual_time
+async def test_what_is_no_longer_owned_leaves_and_what_is_received_comes() -> None:
+    cloud = Cloud()
+    for name, zone, state in (("a", "z-1", IDLE), ("b", "z-1", CONFIGURED), ("c", "z-2", IDLE)):
+        machine = record(name, state)
+        machine.zone = zone
+        cloud.put(machine)
+    async with shard_of(cloud) as shard:
+        await shard.ownership.assign(zones("z-1", "z-2"))
+        await shard.after(1)
+        assert sorted(shard.states()) == ["a", "b"]
+        await shard.ownership.give("move-1", ["a"])
+        await shard.ownership.receive("move-2", ["c"])
+        merged = await shard.after(2)
+        assert sorted(shard.states()) == ["b", "c"]
+        assert merged.losses == []
+        await shard.ownership.assign(zones("z-2", "z-1"))
+        merged = await shard.after(2)
+        assert sorted(shard.states()) == ["c"]
+        assert merged.losses == []
+
+
+@on_virtual_time
+async def test_a_machine_given_away_during_an_action_leaves_when_it_is_over() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        shard.book.hold("a")
+        await shard.ownership.give("move-1", ["a"])
+        await shard.after(5)
+        assert "a" in shard.book
+        shard.book.free("a")
+        await shard.after(11)
+        assert "a" not in shard.book
