@@ -79,6 +79,8 @@ class Book:
         self._aside: dict[str, Machine] = {}
         self._acted: dict[str, float] = {}
         self._moving_since: dict[str, tuple[MachineState, int]] = {}
+        self.shapeless = False
+        """Whether there are stamps that `complete_stamps` might complete."""
         self._deciding = False
         self._waiting: list[Machine] = []
 
@@ -241,10 +243,11 @@ class Book:
         Records written by a release that did not write shapes lack them until the demand is heard.
         """
         fleet = self.inventory.snapshot()
-        changed = 0
+        changed, self.shapeless = 0, False
         for identity in np.unique(fleet.stamp[fleet.stamp >= 0]).tolist():
             stamp = self.symbols.stamp(identity, 0)
             shape = shapes.get((stamp.cluster, stamp.fingerprint), "")
+            self.shapeless |= not stamp.shape and not shape
             if stamp.shape or not shape:
                 continue
             rows = np.flatnonzero((fleet.stamp == identity) & (fleet.state > 0))
@@ -292,7 +295,10 @@ class Book:
         )
 
     def _note(self, before: Machine | None, after: Machine | None) -> None:
-        if after is None or (before is not None and before.state is after.state):
+        if after is None:
+            return
+        self.shapeless |= after.stamp is not None and not after.stamp.shape
+        if before is not None and before.state is after.state:
             return
         if after.state in _BACK:
             self._moving_since[after.id] = (after.state, self._clock.now())

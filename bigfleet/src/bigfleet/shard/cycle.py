@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from bigfleet.decision import Carry, Engine, Plan, Policy
 from bigfleet.model import Machine
 from bigfleet.model.columns import Demand, MachineColumns
-from bigfleet.model.facts import ClusterFacts
+from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.book import Book
 from bigfleet.shard.orders import Order, begun, orders_of, settle_credits
 from bigfleet.shard.ports import Clock, Offload
@@ -30,7 +29,7 @@ PHASES: Final = (
 )  # fmt: skip
 _TOLD_AT_ONCE: Final = 200
 """Changes told between two turns of the event loop: a few milliseconds of work."""
-_log = logging.getLogger(__name__)
+_NS: Final = 1e9
 
 
 @dataclass(frozen=True)
@@ -41,32 +40,16 @@ class Outcome:
     trigger: str
     now: int
     plan: Plan
+    policy: Policy
     orders: Sequence[Order]
     """What is really done; what rails held back is not in it."""
     machine_changes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CycleRecord:
-    """How a cycle went: one line of /debug/cycles."""
-
-    cycle: int
-    start_unix_nanos: int
-    trigger: str
-    wall_seconds: float
-    cpu_seconds: float
-    phases: Mapping[str, float]
-    needs: int
-    machines: int
-    changes: int
-    actions: Mapping[str, int]
-    shortfalls: int
-
-
 class Inputs(Protocol):
     """What a cycle reads besides machines."""
 
-    def demand(self) -> Demand:
+    async def demand(self, carry: Carry) -> Demand:
         """All demand, with what is known of the clusters."""
         ...
 
@@ -78,15 +61,19 @@ class Inputs(Protocol):
         """The carry, with what happened since the last cycle worked in."""
         ...
 
+    async def merge(self) -> int:
+        """Merge provider answers that have arrived; how many machines changed."""
+        ...
+
 
 class Outputs(Protocol):
     """Where a cycle's decisions go."""
 
-    def permit(self, orders: Sequence[Order], plan: Plan) -> Sequence[Order]:
+    def permit(self, orders: Sequence[Order], policy: Policy) -> Sequence[Order]:
         """The orders that rails let through."""
         ...
 
-    def accept(self, orders: Sequence[Order]) -> Sequence[Order]:
+    def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
         """Queue orders; those that were taken, each of them holding its machine."""
         ...
 
@@ -104,8 +91,6 @@ class Cycle:
     """Runs cycles, one after the other."""
 
     book: Book
-    merge: Callable[[], int]
-    """Merge provider answers that have arrived; how many machines changed."""
     inputs: Inputs
     outputs: Outputs
     clock: Clock
@@ -121,24 +106,24 @@ class Cycle:
         begin, cpu_begin, started = self.timer(), self.cpu(), self.clock.now()
         self.number += 1
         marks = [begin]
-        demand = self.inputs.demand()
+        carry = self.inputs.carried(self.carry)
+        demand = await self.inputs.demand(carry)
         marks.append(self.timer())
-        changes = self.merge()
+        changes = await self.inputs.merge()
         marks.append(self.timer())
         now = self.clock.now()
-        fleet = self.book.inventory.snapshot()
-        policy, carry = self.inputs.policy(), self.inputs.carried(self.carry)
+        fleet, policy = self.book.inventory.snapshot(), self.inputs.policy()
         marks.append(self.timer())
         plan, orders = await self._decide(fleet, demand, policy, carry, now)
         self.carry = plan.carry
         marks.append(self.timer())
-        permitted = self.outputs.permit(orders, plan)
+        permitted = self.outputs.permit(orders, policy)
         settle_credits(plan, self.book)
         marks.append(self.timer())
-        accepted = self.outputs.accept(permitted)
-        told = self._settle(accepted, now)
+        accepted = self.outputs.accept(permitted, self.number)
+        told = self.begin(accepted)
         marks.append(self.timer())
-        self.outputs.show(Outcome(self.number, trigger, now, plan, accepted, changes))
+        self.outputs.show(Outcome(self.number, trigger, now, plan, policy, accepted, changes))
         marks.append(self.timer())
         record = self._record(trigger, started, marks, plan, accepted, changes, cpu_begin)
         self.outputs.finished(record)
@@ -158,9 +143,9 @@ class Cycle:
         finally:
             self.book.deciding(False)
 
-    def _settle(self, orders: Iterable[Order], now: int) -> list[tuple[Machine, Machine]]:
-        """Write what is about to be done, so that the next cycle counts it."""
-        changes = []
+    def begin(self, orders: Iterable[Order]) -> list[tuple[Machine, Machine]]:
+        """Write what is about to be done, so that the next cycle counts it; whom to tell."""
+        changes, now = [], self.clock.now()
         for order in orders:
             before = self.book.get(order.machine)
             if before is not None:
@@ -200,30 +185,12 @@ class Cycle:
             cycle=self.number,
             start_unix_nanos=started,
             trigger=trigger,
-            wall_seconds=marks[-1] - marks[0],
-            cpu_seconds=self.cpu() - cpu_begin,
-            phases={name: phases.get(name, 0.0) for name in PHASES},
+            wall_ns=int((marks[-1] - marks[0]) * _NS),
+            cpu_ns=int((self.cpu() - cpu_begin) * _NS),
+            phases={name: int(phases.get(name, 0.0) * _NS) for name in PHASES},
             needs=len(plan.demand),
             machines=len(self.book),
             changes=changes,
             actions=dict(Counter(order.kind.title for order in accepted)),
             shortfalls=int((~plan.verdicts.satisfied).sum()),
         )
-
-
-def facts_of(
-    clusters: Iterable[str],
-    reported: Callable[[str], bool],
-    connected: Callable[[str], bool],
-    backed_off: frozenset[str],
-    overhead: Callable[[str], Mapping[str, int]],
-) -> dict[str, ClusterFacts]:
-    """What is known of each cluster besides its demand."""
-    return {
-        cluster: ClusterFacts(
-            reported=reported(cluster),
-            blocked=not connected(cluster) or cluster in backed_off,
-            overhead=overhead(cluster),
-        )
-        for cluster in clusters
-    }

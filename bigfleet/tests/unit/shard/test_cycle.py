@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from bigfleet.decision import ActionKind, Carry, Plan, Policy
+from bigfleet.decision import ActionKind, Carry, Policy
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Need, Profile
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
+from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.book import Book
-from bigfleet.shard.cycle import PHASES, Cycle, CycleRecord, Outcome
+from bigfleet.shard.cycle import PHASES, Cycle, Outcome
 from bigfleet.shard.orders import STARTS_IN, Order
 from clocks import HandClock
 
@@ -36,7 +37,7 @@ class World:
         self.records: list[CycleRecord] = []
         self.needs = [Need("c-1", Profile.of([]), {"cpu": 8000}, {"cpu": 4000})]
         self.cycle = Cycle(
-            book=self.book, merge=lambda: 3, inputs=self, outputs=self, clock=self.clock,
+            book=self.book, inputs=self, outputs=self, clock=self.clock,
             offload=self.offload, timer=self.clock.monotonic, cpu=self.clock.monotonic,
         )  # fmt: skip
 
@@ -45,7 +46,10 @@ class World:
         self.meanwhile()
         return answer
 
-    def demand(self) -> Demand:
+    async def merge(self) -> int:
+        return 3
+
+    async def demand(self, carry: Carry) -> Demand:
         return Demand.of(self.needs, {"c-1": ClusterFacts()}, self.book.symbols)
 
     def policy(self) -> Policy:
@@ -54,10 +58,10 @@ class World:
     def carried(self, carry: Carry) -> Carry:
         return carry
 
-    def permit(self, orders: Sequence[Order], plan: Plan) -> Sequence[Order]:
+    def permit(self, orders: Sequence[Order], policy: Policy) -> Sequence[Order]:
         return orders
 
-    def accept(self, orders: Sequence[Order]) -> Sequence[Order]:
+    def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
         fresh = []
         for order in orders:
             known = self.book.get(order.machine)

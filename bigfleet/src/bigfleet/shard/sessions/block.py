@@ -32,6 +32,8 @@ class RowChanges:
     changed: tuple[NeedKey, ...] = ()
     """Rows that ask for other amounts than before."""
     removed: tuple[NeedKey, ...] = ()
+    shrunk: bool = False
+    """Whether a row that stayed asks for less of something."""
 
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.removed)
@@ -103,6 +105,7 @@ class Block:
             tuple(other.keys[row] for row in new.tolist()),
             tuple(other.keys[row] for row in moved.tolist()),
             tuple(self.keys[row] for row in gone.tolist()),
+            bool(shrunk.any()),
         )
 
     def intern(self, symbols: Symbols, limit: int | None = None) -> int:

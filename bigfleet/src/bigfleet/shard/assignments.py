@@ -1,0 +1,89 @@
+"""What a coordinator assigned besides domains: quotas, and the providers to dial.
+
+Kept on disk, so that a shard that restarts while the coordinator is away still knows whom to dial
+and what it may hold. Providers given by flags need no coordinator and stay whatever it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from google.protobuf.message import DecodeError
+
+from bigfleet.provider import Providers, ProviderSite, SiteError
+from bigfleet.shard.ports import Disk, Offload
+from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+
+FILE: Final = "assignments"
+_log = logging.getLogger(__name__)
+
+
+class Assignments:
+    """The last assignments heard, and the providers that follow from them."""
+
+    def __init__(
+        self, shard_id: str, fixed: Iterable[ProviderSite], disk: Disk, offload: Offload
+    ) -> None:
+        self._shard_id = shard_id
+        self._fixed = {site.name: site for site in fixed}
+        self._disk = disk
+        self._offload = offload
+        self._now = pb.ShardAssignments()
+        self._changed = asyncio.Event()
+        self._changed.set()
+
+    def load(self) -> None:
+        """What was assigned before the restart. Blocking."""
+        content = self._disk.read(FILE)
+        if content is None:
+            return
+        try:
+            self._now = pb.ShardAssignments.FromString(content)
+        except DecodeError:
+            _log.warning("assignments in the data directory cannot be read; waiting for new ones")
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters bound to this shard."""
+        return tuple(self._now.clusters)
+
+    def quotas(self) -> dict[tuple[str, str], int]:
+        """(provider, region) -> how many of its slots may be outside Speculative."""
+        return {
+            (quota.provider, quota.region): quota.per_shard.get(self._shard_id, 0)
+            for quota in self._now.quotas
+        }
+
+    def sites(self) -> list[ProviderSite]:
+        """The providers to dial; a name given by a flag is the flag's."""
+        sites = dict(self._fixed)
+        for entry in self._now.providers:
+            try:
+                site = ProviderSite(entry.name, entry.address, entry.region)
+            except SiteError as error:
+                _log.warning("registered provider cannot be dialled", extra={"error": str(error)})
+                continue
+            sites.setdefault(site.name, site)
+        return list(sites.values())
+
+    def take(self, assignments: pb.ShardAssignments) -> None:
+        """Newer assignments; they are complete."""
+        self._now = assignments
+        self._changed.set()
+
+    async def follow(self, providers: Providers, changed: Callable[[], None]) -> None:
+        """Keep disk and providers in line with what is assigned, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            await providers.use(self.sites())
+            changed()
+            content = self._now.SerializeToString()
+            if content:
+                try:
+                    await self._offload(lambda content=content: self._disk.replace(FILE, content))  # type: ignore[misc]
+                except OSError as error:
+                    _log.warning("assignments are not written: %s", error)

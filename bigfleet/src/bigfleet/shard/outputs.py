@@ -1,0 +1,114 @@
+"""Where a cycle's decisions go: rails and the queue, and everybody who shows what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from bigfleet.decision import Policy, Reason
+from bigfleet.model import MachineState
+from bigfleet.observe.cycles import CycleRecord, CycleRing
+from bigfleet.observe.shard import ShardMetrics
+from bigfleet.shard.book import Book
+from bigfleet.shard.cycle import Outcome
+from bigfleet.shard.execute.pool import Executor
+from bigfleet.shard.execute.rails import Rails
+from bigfleet.shard.forced import Forced
+from bigfleet.shard.hints import Hints
+from bigfleet.shard.ledger import Ledger
+from bigfleet.shard.orders import Order
+from bigfleet.shard.ports import Clock
+from bigfleet.shard.sessions.needs import NeedsTable
+from bigfleet.shard.sessions.sessions import Sessions
+from bigfleet.shard.verdicts import Verdicts
+from bigfleet.shard.views import NeedViews
+
+_HELD: Final = {Reason.SPEND_LIMIT: "spend_limit", Reason.QUOTA: "quota"}
+_NS: Final = 1e9
+
+
+@dataclass
+class CycleOutputs:
+    """Hands over what was decided, and shows it."""
+
+    book: Book
+    needs: NeedsTable
+    sessions: Sessions
+    executor: Executor
+    rails: Rails
+    forced: Forced
+    clock: Clock
+    metrics: ShardMetrics
+    escalate: Callable[[], None]
+    """A shortfall has become old enough for the coordinator."""
+    again: Callable[[], None]
+    """More is to be done than one cycle may: the next should follow at once."""
+    ledger: Ledger = field(default_factory=Ledger)
+    hints: Hints = field(default_factory=Hints)
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    cycles: CycleRing = field(default_factory=CycleRing)
+    views: NeedViews | None = None
+    """Of the last finished cycle; None before the first."""
+    changed_rows: dict[str, int] = field(default_factory=dict)
+    """Rows that came, changed and went since the last cycle, by the catalogue's names."""
+    _started: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._started = self.clock.monotonic()
+
+    def permit(self, orders: Sequence[Order], policy: Policy) -> Sequence[Order]:
+        """The orders that rails let through."""
+        admitted = self.rails.admit(orders, policy.reclaim_budget or {})
+        if admitted.deferred:
+            self.again()
+        return admitted.orders
+
+    def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
+        """Queue orders; those that were taken, each of them holding its machine."""
+        return self.executor.enqueue(orders, cycle).accepted
+
+    def show(self, outcome: Outcome) -> None:
+        """Ledger, views, hints, verdicts, gauges."""
+        plan, policy, now = outcome.plan, outcome.policy, outcome.now
+        if self.ledger.update(plan):
+            self.escalate()
+        self.views = NeedViews(outcome.number, now, plan, policy, self.ledger.ages)
+        connected = self.sessions.clusters()
+        for hint in self.hints.updates(plan.fleet, plan.demand, connected, now):
+            self.sessions.send(hint.cluster, hint.message, hint.key)
+        listening = [c for c in connected if self.sessions.knows_additions(c)]
+        for told in self.verdicts.changes(plan, listening):
+            self.sessions.send(told.cluster, told.message)
+        self.metrics.decided(plan, policy, now, self.ledger.counts(), self._oldest())
+        self.metrics.occ(plan.counters, int((plan.claimed >= 0).sum()))
+        self.metrics.reclaims_unforced(self.forced.unforced(plan, policy, now))
+        self.metrics.stockouts_cooling(len(plan.carry.cooling(now)))
+        for reason, name in _HELD.items():
+            held = int((plan.verdicts.reason == reason).sum())
+            if held:
+                self.metrics.provisions_held(name, held)
+        self.metrics.clusters({*connected, *self.needs.clusters()})
+
+    def finished(self, record: CycleRecord) -> None:
+        """The cycle is over."""
+        changes = {**self.changed_rows, "machine_changed": record.changes}
+        self.changed_rows.clear()
+        seconds = record.wall_ns / _NS
+        phases = {name: took / _NS for name, took in record.phases.items()}
+        finished = record.start_unix_nanos + record.wall_ns
+        self.metrics.cycle(seconds, phases, record.trigger, changes, finished)
+        if record.cycle == 1:
+            self.metrics.first_decision(self.clock.monotonic() - self._started)
+        self.cycles.add(record)
+
+    def session_ended(self, cluster: str) -> None:
+        """What a cluster was told is told again to its next session."""
+        self.hints.forget(cluster)
+        self.verdicts.forget(cluster)
+
+    def _oldest(self) -> dict[MachineState, int]:
+        oldest: dict[MachineState, int] = {}
+        for state, since in self.book.moving_since().values():
+            oldest[state] = min(since, oldest.get(state, since))
+        return oldest

@@ -1,0 +1,337 @@
+"""One shard, put together of its parts, without a transport: what `server` serves over gRPC and a
+simulation runs on virtual time.
+
+`Shard.open` reads the data directory and begins a new epoch; `run` lives until cancelled or
+stopped. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from bigfleet.decision import ActionKind, Engine
+from bigfleet.model import Machine
+from bigfleet.model.columns import MachineColumns, Symbols
+from bigfleet.observe.shard import ShardMetrics
+from bigfleet.provider import ProviderClient, Providers, ProviderSite
+from bigfleet.shard.assignments import Assignments
+from bigfleet.shard.book import Book
+from bigfleet.shard.coordination import CoordinatorClient, Instructions, Moves, Remembered, Reports
+from bigfleet.shard.coordination.calling import Caller
+from bigfleet.shard.cycle import Cycle
+from bigfleet.shard.execute.actions import Means
+from bigfleet.shard.execute.audit import AuditLog
+from bigfleet.shard.execute.pool import Executor
+from bigfleet.shard.execute.rails import Pause, Rails
+from bigfleet.shard.forced import Forced
+from bigfleet.shard.inputs import CycleInputs, bound_capacity
+from bigfleet.shard.observed import Observed
+from bigfleet.shard.orders import Order
+from bigfleet.shard.outputs import CycleOutputs
+from bigfleet.shard.pace import Pace
+from bigfleet.shard.ports import Clock, Disk, Offload
+from bigfleet.shard.reconcile.epoch import next_epoch
+from bigfleet.shard.reconcile.journal import Entry, Journal
+from bigfleet.shard.reconcile.lister import Lister
+from bigfleet.shard.reconcile.ownership import Ownership
+from bigfleet.shard.sessions.block import RowChanges
+from bigfleet.shard.sessions.needs import NeedsTable
+from bigfleet.shard.sessions.quarantine import Quarantine
+from bigfleet.shard.sessions.rollups import RollUps
+from bigfleet.shard.sessions.sessions import Sessions, Standing
+from bigfleet.shard.tuning import Tuning
+from bigfleet.wire.fencing import FencingStamps
+
+STOP_SECONDS: Final = 5.0
+_VOLUNTARY_GRACE: Final = 600
+_log = logging.getLogger(__name__)
+
+Connect = Callable[[ProviderSite, FencingStamps], ProviderClient]
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything a shard needs from outside."""
+
+    clock: Clock
+    disk: Disk
+    offload: Offload
+    """For short work: parsing, files."""
+    decide_in: Offload
+    """For the decision, so that nothing waits behind it."""
+    rng: Random
+    connect: Connect
+    timer: Callable[[], float]
+    cpu: Callable[[], float]
+    caller: Caller | None = None
+    """How coordinators are called; None without coordinators."""
+    audit: AuditLog | None = None
+    version: str = "0"
+
+
+class Shard:
+    """All parts of a shard and how they hang together."""
+
+    def __init__(self, tuning: Tuning, world: World, loaded: _Loaded) -> None:
+        self.tuning, self.world = tuning, world
+        self.epoch = loaded.epoch
+        clock = world.clock
+        self.metrics = loaded.metrics
+        self.metrics.epoch(self.epoch)
+        self.symbols = Symbols()
+        self.book = Book(self.symbols, clock)
+        self.observed = Observed(self.book, clock)
+        self.ownership, self.journal, self.pause = loaded.ownership, loaded.journal, loaded.pause
+        self.assignments = loaded.assignments
+        self.pace = Pace(clock, tuning.cycle_interval, tuning.min_cycle_gap)
+        self.forced = Forced()
+        self._stamps = FencingStamps(tuning.shard_id, self.epoch)
+        self.providers = Providers(lambda site: world.connect(site, self._stamps))
+        self.lister = Lister(
+            self.book, self.providers, self.ownership, self.journal, clock, world.offload,
+            world.rng, interval=tuning.cycle_interval, remembered=dict(loaded.entries),
+            on_arrival=self.pace.wake,
+        )  # fmt: skip
+        self.needs = NeedsTable(self.symbols, clock.now)
+        quarantine = Quarantine(self._bound_capacity, tuning.quarantine)
+        rollups = RollUps(self.needs, quarantine, clock, world.offload, self.metrics)
+        self.sessions = Sessions(
+            self.book, self.observed, rollups, clock, world.rng, self.metrics,
+            standing=self._standing, outbox_bound=tuning.outbox_bound,
+        )  # fmt: skip
+        self.rails = Rails(tuning.rails, self.pause, clock, self.metrics)
+        means = Means(
+            book=self.book, providers=self.providers, sessions=self.sessions, lister=self.lister,
+            clock=clock, chance=world.rng, metrics=self.metrics,
+            node_name=self.observed.node_name, wake=self.pace.wake,
+        )  # fmt: skip
+        self.executor = Executor(
+            means, self.journal, epoch=self.epoch, may_act=self.rails.may_act,
+            settings=tuning.pool, audit=world.audit,
+        )  # fmt: skip
+        self.executor.restore(loaded.entries)
+        self.coordinator = self._coordination(loaded.remembered)
+        self._inputs = CycleInputs(
+            self.book, self.needs, self.sessions, self.lister, self.executor, self.rails, clock,
+            tuning.policy, self.assignments.quotas, self._lost, self.metrics,
+        )  # fmt: skip
+        self.outputs = CycleOutputs(
+            self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,
+            self.metrics, escalate=self._escalate, again=self.pace.wake,
+        )  # fmt: skip
+        self.cycle = Cycle(
+            self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
+            engine=Engine(clock=world.timer),
+        )  # fmt: skip
+        self._ready_at = clock.monotonic() + tuning.ready_after
+        self._is_ready = False
+        self._all_listed = False
+        self._listen()
+
+    @classmethod
+    async def open(cls, tuning: Tuning, world: World) -> Shard:
+        """Read the data directory, begin a new epoch, and put the parts together."""
+        loaded = _Loaded(tuning, world)
+        await world.offload(loaded.read)
+        await loaded.pause.load()
+        return cls(tuning, world, loaded)
+
+    # -- living ----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Live until cancelled."""
+        _log.info(
+            "shard started",
+            extra={
+                "shard": self.tuning.shard_id,
+                "epoch": self.epoch,
+                "execute_workers": self.tuning.pool.concurrency,
+                "queue_capacity": self.tuning.pool.queue,
+            },
+        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.journal.run())
+                group.create_task(
+                    self.assignments.follow(self.providers, self.lister.providers_changed)
+                )
+                group.create_task(self.lister.run())
+                group.create_task(self.executor.run())
+                group.create_task(self._decide())
+                if self.coordinator is not None:
+                    group.create_task(self.coordinator.run())
+        finally:
+            _log.info("shard stopped", extra={"shard": self.tuning.shard_id})
+
+    async def stop(self) -> None:
+        """Take nothing more and let what runs end, within a few seconds."""
+        await self.executor.stop(STOP_SECONDS)
+
+    async def close(self) -> None:
+        """Hang up on everybody. After `run` has ended."""
+        await self.providers.close()
+        if self.world.caller is not None:
+            await self.world.caller.close()
+
+    def not_ready(self) -> str:
+        """Why this shard is not of use yet; empty when it is."""
+        if self.executor.not_ready:
+            return self.executor.not_ready
+        if not self._is_ready:
+            waiting = [s.name for s in self.lister.status() if not s.is_first_merged]
+            is_due = self.world.clock.monotonic() >= self._ready_at
+            expected = {site.name for site in self.assignments.sites()}
+            listed = {s.name for s in self.lister.status() if s.is_first_merged}
+            self._is_ready = is_due or (expected <= listed and not waiting)
+            if not self._is_ready:
+                names = ", ".join(sorted(expected - listed | set(waiting)))
+                return f"waiting for the first List of provider {names}"
+        return ""
+
+    async def _decide(self) -> None:
+        while True:
+            trigger = await self.pace.next()
+            await self.cycle.once(trigger)
+            if not self._all_listed and len(self.providers) and self.lister.all_first_merged():
+                self._all_listed = True
+                self.executor.restored()
+
+    # -- who hears of what -----------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        self.book.on_change.append(self._changed)
+        self.sessions.on_rollup.append(self._rolled_up)
+        self.sessions.on_reclaim_ack.append(self.executor.reclaim_acknowledged)
+        self.sessions.on_close.append(self.outputs.session_ended)
+        self.sessions.on_open.append(lambda _cluster: self.pace.wake())
+
+    def _changed(self, before: Machine | None, after: Machine | None) -> None:
+        self.forced.changed(before, after, self.world.clock.now())
+        known = after or before
+        if known is not None and (after is None or not after.cluster):
+            self.observed.forget(known.id)
+
+    def _rolled_up(self, cluster: str, changes: RowChanges) -> None:
+        now = self.world.clock.now()
+        if changes.removed or changes.shrunk:
+            self.forced.asked_for_less(cluster, now)
+        counts = self.outputs.changed_rows
+        for kind, rows in (
+            ("need_added", changes.added),
+            ("need_changed", changes.changed),
+            ("need_removed", changes.removed),
+        ):
+            counts[kind] = counts.get(kind, 0) + len(rows)
+        self.pace.wake()
+
+    def _lost(self, machine: Machine) -> None:
+        _log.warning(
+            "machine lost",
+            extra={"machine": machine.id, "cluster": machine.cluster, "provider": machine.provider},
+        )
+
+    def _bound_capacity(self, cluster: str) -> dict[str, float] | None:
+        if not self.lister.all_first_merged():
+            return None
+        return bound_capacity(self.book, cluster)
+
+    def _standing(self) -> Standing:
+        term = 0 if self.instructions is None else self.instructions.term
+        return Standing(term, self.epoch)
+
+    # -- coordination ----------------------------------------------------------------------------
+
+    def _coordination(self, remembered: Remembered) -> CoordinatorClient | None:
+        self.instructions: Instructions | None = None
+        caller = self.world.caller
+        if caller is None or not self.tuning.coordinators:
+            return None
+        moves = Moves(
+            self.tuning.shard_id, self.book, self._fleet, self.ownership, remembered,
+            self._preempt, self.world.clock, self.metrics.machines_transferred,
+        )  # fmt: skip
+        self.instructions = Instructions(
+            self.ownership, moves, remembered, self.metrics, self.assignments.take
+        )
+        reports = Reports(
+            shard_id=self.tuning.shard_id,
+            epoch=self.epoch,
+            address=self.tuning.address,
+            providers=",".join(site.address for site in self.tuning.providers),
+            clock=self.world.clock,
+            fleet=self._fleet,
+            lacks=lambda: self.outputs.ledger.reported(),
+            clusters=lambda: {*self.sessions.clusters(), *self.needs.clusters()},
+            transfers=lambda: self.ownership.transfers,
+        )
+        self.metrics.coordinator_expected()
+        return CoordinatorClient(
+            self.tuning.coordinators, caller, reports, self.instructions, self.metrics,
+            self.world.rng,
+        )  # fmt: skip
+
+    def _fleet(self) -> MachineColumns:
+        return self.book.inventory.snapshot()
+
+    def _escalate(self) -> None:
+        if self.coordinator is not None:
+            self.coordinator.wake()
+
+    async def _preempt(self, machine_ids: Sequence[str], priority: int) -> None:
+        for machine_id in machine_ids:
+            self.drain(machine_id, f"another shard needs it (priority {priority})", priority)
+
+    def drain(self, machine_id: str, reason: str, priority: int = 0) -> bool:
+        """Reclaim a machine because somebody asked for it; whether it was taken."""
+        machine = self.book.get(machine_id)
+        if machine is None:
+            return False
+        order = Order(
+            kind=ActionKind.RECLAIM,
+            machine=machine_id,
+            provider=machine.provider,
+            cluster=machine.cluster,
+            grace_seconds=_VOLUNTARY_GRACE,
+            reason=reason,
+            priority=priority,
+        )
+        accepted = self.outputs.accept([order], self.cycle.number)
+        self.book.tell(self.cycle.begin(accepted))
+        return bool(accepted)
+
+    def forget_cluster(self, cluster: str) -> None:
+        """A cluster is gone for good: its demand goes, and its machines are open to reclaim."""
+        self.sessions.forget(cluster)
+        self.needs.hear(cluster)
+        self.forced.asked_for_less(cluster, self.world.clock.now())
+        self.pace.wake()
+
+
+class _Loaded:
+    """The parts that live in the data directory."""
+
+    def __init__(self, tuning: Tuning, world: World) -> None:
+        self._tuning, self._world = tuning, world
+        self.epoch = 0
+        self.metrics = ShardMetrics(
+            world.clock.now, version=world.version, warmup_cycles=tuning.metrics_warmup_cycles
+        )
+        self.entries: dict[str, Entry] = {}
+        self.ownership = Ownership(world.disk, world.offload)
+        self.journal = Journal(world.disk, world.offload)
+        self.remembered = Remembered(world.disk, world.offload)
+        self.pause = Pause(world.disk, world.offload, self.metrics)
+        self.assignments = Assignments(tuning.shard_id, tuning.providers, world.disk, world.offload)
+
+    def read(self) -> None:
+        """Blocking; an unreadable file is a start-up error that says how to repair it."""
+        self.epoch = next_epoch(self._world.disk, self._world.clock.now(), self._tuning.epoch)
+        self.ownership.load()
+        self.entries = self.journal.load()
+        self.remembered.load()
+        self.assignments.load()

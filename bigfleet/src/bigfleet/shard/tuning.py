@@ -1,0 +1,35 @@
+"""What the owner of a shard may set, as values its parts understand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bigfleet.decision import Policy
+from bigfleet.provider import ProviderSite
+from bigfleet.shard.execute.pool import PoolSettings
+from bigfleet.shard.execute.rails import RailSettings
+from bigfleet.shard.sessions.outbox import DEFAULT_BOUND
+from bigfleet.shard.sessions.quarantine import QuarantineSettings
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Settings of one shard; times in seconds."""
+
+    shard_id: str
+    address: str = ""
+    """Where others dial this shard."""
+    providers: tuple[ProviderSite, ...] = ()
+    coordinators: tuple[str, ...] = ()
+    cycle_interval: float = 10.0
+    min_cycle_gap: float = 0.2
+    ready_after: float = 30.0
+    """Without an answer of every provider by then, it is ready all the same."""
+    epoch: int | None = None
+    """Instead of the one in the data directory."""
+    policy: Policy = field(default_factory=Policy)
+    pool: PoolSettings = field(default_factory=PoolSettings)
+    rails: RailSettings = field(default_factory=RailSettings)
+    quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
+    outbox_bound: int = DEFAULT_BOUND
+    metrics_warmup_cycles: int = 0
