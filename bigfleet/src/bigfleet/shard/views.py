@@ -15,6 +15,7 @@ import numpy.typing as npt
 from bigfleet.decision import Plan, Policy
 from bigfleet.decision.policy import TICK
 from bigfleet.model import MachineState, Need, Profile, Resources, format_resources
+from bigfleet.model.columns import Demand
 from bigfleet.wire.needs import need_to_proto
 from bigfleet_api.v1alpha1 import provider_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
@@ -85,10 +86,10 @@ class NeedViews:
         """The normalised row as a value; a folded one asks for all of its members."""
         plan, v = self.plan, self.plan.verdicts
         members = v.members[v.members_at[row] : v.members_at[row + 1]].tolist()
-        first = need_at(plan, members[0])
+        first = need_at(plan.demand, members[0])
         if v.need[row] >= 0:
             return first
-        gangs = [need_at(plan, member).aggregate for member in members]
+        gangs = [need_at(plan.demand, member).aggregate for member in members]
         return replace(
             first,
             profile=first.profile.without_same(),
@@ -142,9 +143,8 @@ class NeedViews:
         return demand.symbols.profiles[int(demand.profile[demand_row])]
 
 
-def need_at(plan: Plan, row: int) -> Need:
+def need_at(demand: Demand, row: int) -> Need:
     """A row of the demand as a value."""
-    demand = plan.demand
     symbols, identity = demand.symbols, int(demand.identity[row])
     stamp = symbols.stamp(identity, 0)
     names = symbols.resources
