@@ -1,7 +1,7 @@
 """Sessions over gRPC: one call is one stream, and the end of a session its status.
 
-Frames come as bytes, so that a large roll-up is decoded away from the event loop. Listening, TLS
-and what a certificate says are left to the server's owner, who passes in how a peer is called.
+Frames come as bytes, so that a large roll-up is decoded away from the event loop. Listening and TLS
+are left to the server's owner.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 
 from bigfleet.shard.ports import Offload, Stream
 from bigfleet.shard.sessions.errors import SessionEnd
+from bigfleet.wire.identity import identity_of
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 SERVICE: Final = "bigfleet.v1alpha1.Shard"
@@ -63,12 +64,17 @@ class GrpcStream:
 
 
 def add_sessions(
-    server: grpc.aio.Server, sessions: Serving, offload: Offload, identity_of: IdentityOf
+    server: grpc.aio.Server,
+    sessions: Serving,
+    offload: Offload,
+    name_of: IdentityOf = identity_of,
 ) -> None:
     """Serve `Shard.Session` on a server that has not been started."""
 
     async def session(_requests: object, context: Context) -> None:
-        stream = GrpcStream(context, identity_of(context), offload)
+        # Sent apart: while the first frame still carried them, no status could be sent.
+        await context.send_initial_metadata(())
+        stream = GrpcStream(context, name_of(context), offload)
         try:
             await sessions.serve(stream)
         except SessionEnd as end:

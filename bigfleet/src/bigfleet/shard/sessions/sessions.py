@@ -27,6 +27,7 @@ from bigfleet.shard.sessions.outbox import DEFAULT_BOUND
 from bigfleet.shard.sessions.rollups import OnRollUp, RollUps
 from bigfleet.shard.sessions.session import Session
 from bigfleet.shard.sessions.updates import Machines, NodeUpdates
+from bigfleet.wire.identity import cluster_name
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 
@@ -145,7 +146,7 @@ class Sessions:
             _tell(self.on_close, cluster)
 
     def _check_identity(self, identity: str | None, cluster: str) -> None:
-        expected = f"bigfleet://cluster/{cluster}"
+        expected = cluster_name(cluster)
         if identity is None or identity == expected:
             return
         self._metrics.session_identity_rejected()
