@@ -24,6 +24,7 @@ from bigfleet.shard.book import Book
 from bigfleet.shard.coordination import CoordinatorClient, Instructions, Moves, Remembered, Reports
 from bigfleet.shard.coordination.calling import Caller
 from bigfleet.shard.cycle import Cycle
+from bigfleet.shard.excluded import Excluded
 from bigfleet.shard.execute.actions import Means
 from bigfleet.shard.execute.audit import AuditLog
 from bigfleet.shard.execute.pool import Executor
@@ -51,7 +52,9 @@ STOP_SECONDS: Final = 5.0
 _VOLUNTARY_GRACE: Final = 600
 _log = logging.getLogger(__name__)
 
-Connect = Callable[[ProviderSite, FencingStamps], ProviderClient]
+Count = Callable[[str, str, str, float], None]
+"""Provider, method, status and seconds of a call."""
+Connect = Callable[[ProviderSite, FencingStamps, Count], ProviderClient]
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,14 @@ class Shard:
         self.book = Book(self.symbols, clock)
         self.observed = Observed(self.book, clock)
         self.ownership, self.journal, self.pause = loaded.ownership, loaded.journal, loaded.pause
-        self.assignments = loaded.assignments
+        self.assignments, self.excluded = loaded.assignments, loaded.excluded
+        self.excluded.watch(self.book)
         self.pace = Pace(clock, tuning.cycle_interval, tuning.min_cycle_gap)
         self.forced = Forced()
         self._stamps = FencingStamps(tuning.shard_id, self.epoch)
-        self.providers = Providers(lambda site: world.connect(site, self._stamps))
+        self.providers = Providers(
+            lambda site: world.connect(site, self._stamps, self.metrics.provider_call)
+        )
         self.lister = Lister(
             self.book, self.providers, self.ownership, self.journal, clock, world.offload,
             world.rng, interval=tuning.cycle_interval, remembered=dict(loaded.entries),
@@ -325,6 +331,7 @@ class _Loaded:
         self.ownership = Ownership(world.disk, world.offload)
         self.journal = Journal(world.disk, world.offload)
         self.remembered = Remembered(world.disk, world.offload)
+        self.excluded = Excluded(world.disk, world.offload)
         self.pause = Pause(world.disk, world.offload, self.metrics)
         self.assignments = Assignments(tuning.shard_id, tuning.providers, world.disk, world.offload)
 
@@ -334,4 +341,5 @@ class _Loaded:
         self.ownership.load()
         self.entries = self.journal.load()
         self.remembered.load()
+        self.excluded.load()
         self.assignments.load()

@@ -1,0 +1,136 @@
+"""What a shard lets people see and do, in the words of `reading` and `admin`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from bigfleet.model import Machine
+from bigfleet.model.columns import Demand, MachineColumns
+from bigfleet.shard.admin import ProviderState, ShardState
+from bigfleet.shard.execute.decisions import Decisions
+from bigfleet.shard.shard import Shard
+from bigfleet.shard.views import NeedViews
+
+
+class Facade:
+    """One shard, looked at from outside."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def shard_id(self) -> str:
+        """Who it is."""
+        return self._shard.tuning.shard_id
+
+    @property
+    def decisions(self) -> Decisions:
+        """The last decisions."""
+        return self._shard.executor.decisions
+
+    def need_views(self) -> NeedViews | None:
+        """The explanation of the last finished cycle; None before the first."""
+        return self._shard.outputs.views
+
+    def fleet(self) -> MachineColumns:
+        """The machines as they are now."""
+        return self._shard.book.inventory.snapshot()
+
+    def machine(self, machine_id: str) -> Machine | None:
+        """One machine as it is now."""
+        return self._shard.book.get(machine_id)
+
+    def demand(self) -> Demand:
+        """The demand of the last cycle; none before the first."""
+        views = self._shard.outputs.views
+        return Demand.of([], {}, self._shard.symbols) if views is None else views.plan.demand
+
+    # -- administration --------------------------------------------------------------------------
+
+    def state(self) -> ShardState:
+        """How it is doing."""
+        shard = self._shard
+        machines = self._machines_per_provider()
+        return ShardState(
+            shard_id=self.shard_id,
+            epoch=shard.epoch,
+            cycle=shard.cycle.number,
+            paused=shard.pause.on,
+            pause_reason=shard.pause.reason,
+            dry_run=shard.rails.settings.dry_run,
+            sessions=sorted(shard.sessions.clusters()),
+            providers=[
+                ProviderState(
+                    status.name,
+                    status.address,
+                    status.reachable,
+                    status.last_list_unix_ns,
+                    machines[status.name],
+                    status.last_error,
+                )
+                for status in shard.lister.status()
+            ],
+            rails=self._rails(),
+        )
+
+    def has_session(self, cluster: str) -> bool:
+        """Whether the cluster's operator is connected."""
+        return self._shard.sessions.connected(cluster)
+
+    def knows_cluster(self, cluster: str) -> bool:
+        """Whether it has demand or machines of this cluster."""
+        return self._shard.needs.heard(cluster) or bool(self._shard.book.bound(cluster))
+
+    async def pause(self, reason: str) -> None:
+        """Execute nothing until resumed."""
+        await self._shard.pause.pause(reason)
+
+    async def resume(self) -> None:
+        """Execute again."""
+        await self._shard.pause.resume()
+        self._shard.pace.wake()
+
+    async def forget_cluster(self, cluster: str) -> None:
+        """Drop its demand and open its machines to reclaim."""
+        self._shard.forget_cluster(cluster)
+
+    async def drain_machine(self, machine_id: str) -> bool:
+        """Reclaim a Configured machine now; False when something else is being done to it."""
+        return self._shard.drain(machine_id, "an administrator asked for it")
+
+    async def exclude_machine(self, machine_id: str, excluded: bool) -> None:
+        """Keep a machine out of every decision, or let it in again."""
+        await self._shard.excluded.set(self._shard.book, machine_id, excluded)
+        self._shard.pace.wake()
+
+    # -- in words --------------------------------------------------------------------------------
+
+    def _machines_per_provider(self) -> Counter[str]:
+        fleet = self.fleet()
+        counted: Counter[str] = Counter()
+        alive = fleet.cls[fleet.state > 0]
+        pools = fleet.classes.pool[alive]
+        for number, (provider, _region) in enumerate(fleet.classes.pools):
+            counted[provider] += int((pools == number).sum())
+        return counted
+
+    def _rails(self) -> list[str]:
+        shard, rails = self._shard, []
+        if shard.pause.on:
+            rails.append(f"paused: {shard.pause.reason or 'no reason given'}")
+        if shard.rails.settings.dry_run:
+            rails.append("dry-run: decided, not executed")
+        if shard.tuning.policy.spend_limit_micro is not None:
+            dollars = shard.tuning.policy.spend_limit_micro / 1e6
+            rails.append(f"spend limit: ${dollars:.2f}/h of elastic capacity")
+        rails += [f"fenced at provider {name}" for name in sorted(shard.executor.fenced)]
+        rails += [
+            f"mass disappearance at provider {status.name}: {status.held} machines held"
+            for status in shard.lister.status()
+            if status.held
+        ]
+        if len(shard.excluded):
+            rails.append(f"{len(shard.excluded)} machines excluded")
+        return rails

@@ -1,0 +1,150 @@
+"""A shard as a process: gRPC, probes and metrics around it, from start to orderly stop.
+
+Starts with no peer reachable. Ready when it has something to decide on; alive as long as it
+answers. A signal stops it: no new calls, what runs may end, and what was acknowledged is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import SystemRandom
+from typing import Final
+
+from bigfleet.observe.http import HttpServer, Pages, debug_pages
+from bigfleet.provider import GrpcTransport, ProviderClient, ProviderSite
+from bigfleet.shard.admin import SERVICE as ADMIN_SERVICE
+from bigfleet.shard.admin import ShardAdminServicer
+from bigfleet.shard.coordination import GrpcCaller
+from bigfleet.shard.disk import LocalDisk
+from bigfleet.shard.execute.audit import AuditLog
+from bigfleet.shard.execute.rotation import RotatingFile
+from bigfleet.shard.facade import Facade
+from bigfleet.shard.metered import MeteredTransport
+from bigfleet.shard.reading import SERVICE as READ_SERVICE
+from bigfleet.shard.reading import ShardReadServicer
+from bigfleet.shard.real import SystemClock, Threads, timer
+from bigfleet.shard.sessions.grpc_server import add_sessions
+from bigfleet.shard.shard import Count, Shard, World
+from bigfleet.shard.tuning import Tuning
+from bigfleet.wire.fencing import FencingStamps
+from bigfleet.wire.server import WireServer
+from bigfleet.wire.server_tls import ServerTls
+from bigfleet.wire.tls import TlsFiles
+from bigfleet_api.v1alpha1 import shardread_pb2_grpc as rpc
+
+SESSION_SERVICE: Final = "bigfleet.v1alpha1.Shard"
+_PARSING_THREADS: Final = 2
+_READINESS_SECONDS: Final = 0.2
+_LET_CALLS_END: Final = 1.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Where and how a shard is served."""
+
+    listen: str = ":7780"
+    metrics_addr: str = ":8780"
+    data_dir: Path = Path("data")
+    tls: TlsFiles | None = None
+    audit_log: Path | None = None
+    version: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A shard that is being served."""
+
+    address: str
+    shard: Shard
+
+
+async def serve(
+    tuning: Tuning,
+    serving: Serving,
+    stop: asyncio.Event,
+    on_listening: Callable[[Listening], None] = lambda _listening: None,
+) -> None:
+    """Serve a shard until told to stop."""
+    parsing, deciding = Threads("parse", _PARSING_THREADS), Threads("decide", 1)
+    server = WireServer(
+        (SESSION_SERVICE, READ_SERVICE, ADMIN_SERVICE),
+        None if serving.tls is None else ServerTls(serving.tls),
+    )
+    try:
+        shard = await Shard.open(tuning, _world(tuning, serving, parsing, deciding))
+        facade = Facade(shard)
+        add_sessions(server.grpc, shard.sessions, parsing)
+        rpc.add_ShardReadServicer_to_server(ShardReadServicer(facade, parsing), server.grpc)
+        rpc.add_ShardAdminServicer_to_server(ShardAdminServicer(facade), server.grpc)
+        address = await server.start(serving.listen)
+        pages = Pages(
+            shard.metrics.registry,
+            shard.not_ready,
+            debug_pages(shard.outputs.cycles, asyncio.get_running_loop()),
+        )
+        http = HttpServer.start(serving.metrics_addr, pages)
+        on_listening(Listening(address, shard))
+        try:
+            await _live(shard, server, stop)
+        finally:
+            await server.stop(_LET_CALLS_END)
+            await shard.close()
+            if http is not None:
+                http.close()
+    finally:
+        parsing.close()
+        deciding.close()
+
+
+async def _live(shard: Shard, server: WireServer, stop: asyncio.Event) -> None:
+    async with asyncio.TaskGroup() as group:
+        life = group.create_task(shard.run())
+        readiness = group.create_task(_follow_readiness(shard, server))
+        await stop.wait()
+        await shard.stop()
+        life.cancel()
+        readiness.cancel()
+
+
+async def _follow_readiness(shard: Shard, server: WireServer) -> None:
+    """Health says what /readyz says."""
+    was: bool | None = None
+    while True:
+        is_ready = not shard.not_ready()
+        if is_ready is not was:
+            await server.ready(is_ready)
+            was = is_ready
+        await asyncio.sleep(_READINESS_SECONDS)
+
+
+def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads) -> World:
+    audit = None
+    if serving.audit_log is not None:
+        audit = AuditLog(RotatingFile(serving.audit_log), parsing)
+
+    def connect(site: ProviderSite, stamps: FencingStamps, count: Count) -> ProviderClient:
+        _log.info(
+            "dialing out-of-tree provider", extra={"provider": site.name, "address": site.address}
+        )
+        transport = GrpcTransport(site.address, serving.tls)
+        return ProviderClient(site, stamps, MeteredTransport(transport, site.name, count, timer))
+
+    return World(
+        clock=SystemClock(),
+        disk=LocalDisk(serving.data_dir),
+        offload=parsing,
+        decide_in=deciding,
+        rng=SystemRandom(),
+        connect=connect,
+        timer=timer,
+        cpu=time.process_time,
+        caller=GrpcCaller(serving.tls) if tuning.coordinators else None,
+        audit=audit,
+        version=serving.version,
+    )
