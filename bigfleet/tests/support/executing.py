@@ -34,7 +34,7 @@ from bigfleet.shard.book import Book
 from bigfleet.shard.execute.actions import Means
 from bigfleet.shard.execute.audit import AuditLog
 from bigfleet.shard.execute.pool import Enqueued, Executor, PoolSettings
-from bigfleet.shard.execute.ports import Blob, Instruction
+from bigfleet.shard.execute.ports import Blob, Instruction, Journal
 from bigfleet.shard.orders import Order, begun
 from bigfleet.shard.reconcile.journal import Entry
 from bigfleet.shard.sessions.errors import NoSessionError
@@ -303,23 +303,32 @@ class World:
         settings: PoolSettings | None = None,
         seed: int = 1,
         audit: AuditLog | None = None,
-        journal: Memory | None = None,
+        journal: Journal | None = None,
         cloud: Cloud | None = None,
+        site: ProviderSite | None = None,
+        epoch: int = 7,
     ) -> None:
+        """With a `site` its provider is dialled; otherwise it is the cloud in memory."""
         self.clock = SimClock()
         self.book = Book(Symbols(), self.clock)
         self.metrics = Counted()
         self.cloud = cloud or Cloud()
         self.operators = Operators(self.clock)
-        self.journal = journal or Memory()
+        self.memory = Memory()
+        self.journal = journal or self.memory
         self.refreshed: list[str] = []
         self.names: dict[str, str] = {}
         self.woken = 0
         self.may_act = True
-        stamps = FencingStamps("shard-a", 7)
-        site = ProviderSite("p", "in-memory:1")
-        self.providers = Providers(lambda site: ProviderClient(site, stamps, self.cloud))
-        self._site = site
+        stamps = FencingStamps("shard-a", epoch)
+        self.providers = Providers(
+            lambda where: (
+                ProviderClient(where, stamps, self.cloud)
+                if site is None
+                else ProviderClient.dial(where, stamps)
+            )
+        )
+        self._site = site or ProviderSite("p", "in-memory:1")
         means = Means(
             book=self.book,
             providers=self.providers,
@@ -334,7 +343,7 @@ class World:
         self.executor = Executor(
             means,
             self.journal,
-            epoch=7,
+            epoch=epoch,
             may_act=lambda: self.may_act,
             settings=settings,
             audit=audit,
@@ -353,6 +362,7 @@ class World:
         await asyncio.wait([self._task])
         if not self._task.cancelled():
             self._task.result()
+        await self.providers.close()
 
     # -- what the rest of a shard does -----------------------------------------------------------
 
@@ -478,7 +488,8 @@ def order(
         "reason": "because",
         "dollars_per_hour": 0.5,
     }
-    return Order(kind, machine_id, "p", cluster, **{**defaults, **whom, **fields})
+    values = {"provider": "p", **defaults, **whom, **fields}
+    return Order(kind=kind, machine=machine_id, cluster=cluster, **values)
 
 
 def idle(count: int) -> list[Machine]:

@@ -78,7 +78,7 @@ async def take(world: World, step: str, detail: object) -> None:
         case "pause", bool(paused):
             world.may_act = not paused
         case "journal", bool(full):
-            world.journal.full = full
+            world.memory.full = full
 
 
 @settings(max_examples=60)
@@ -163,7 +163,7 @@ def test_once_everything_works_again_the_book_says_what_the_provider_says(
             # Nobody leaves for ever, and nothing is remembered that means nothing.
             await passes(5)
             assert len(world.executor.drains) == 0
-            for name in world.journal.entries:
+            for name in world.memory.entries:
                 assert world.known(name).stamp is not None
 
     run(main, seed)

@@ -38,7 +38,7 @@ def test_the_operator_is_told_and_no_worker_waits_for_it() -> None:
             assert world.outcomes() == {("Reclaim", "success"): 1}
             assert not world.cloud.calls
             assert not world.book.busy("m")
-            entry = world.journal.entries["m"]
+            entry = world.memory.entries["m"]
             assert (entry.leaving, entry.instruction_id) == (True, instruction.id)
 
     run(main)
@@ -53,11 +53,11 @@ def test_a_preempted_machine_knows_for_whom_it_leaves() -> None:
             ((_, instruction),) = world.operators.instructions
             assert (instruction.grace_seconds, instruction.preemptor_priority) == (30, 100)
             assert instruction.node == "m"
-            assert world.journal.entries["m"].for_stamp == stamp("c-2")
+            assert world.memory.entries["m"].for_stamp == stamp("c-2")
             world.executor.reclaim_acknowledged("c-1", instruction.id, True)
             await until(lambda: world.state("m") is S.IDLE)
             assert world.known("m").stamp == stamp("c-2")
-            assert "m" in world.journal.entries
+            assert "m" in world.memory.entries
 
     run(main)
 
@@ -76,7 +76,7 @@ def test_the_drain_follows_when_the_node_is_empty_with_what_is_left_of_the_grace
             await until(lambda: world.state("m") is S.IDLE)
             assert drains_of(world) == [500]
             assert world.outcomes() == {("Reclaim", "success"): 2}
-            await until(lambda: "m" not in world.journal.entries)
+            await until(lambda: "m" not in world.memory.entries)
             (event,) = world.executor.failures.take_events()
             assert isinstance(event, Drained)
             assert event.seconds == pytest.approx(100, abs=0.1)
@@ -141,7 +141,7 @@ def test_a_drain_that_fails_leaves_the_machine_in_its_grace_and_comes_again() ->
             assert found.state is S.CONFIGURED
             assert found.leaving is not None
             assert found.leaving.for_stamp == stamp("c-2")
-            assert "m" in world.journal.entries
+            assert "m" in world.memory.entries
             assert world.outcomes()["Preempt", "provider_error"] == 1
             del world.cloud.refuse["Drain"]
             await until(lambda: world.state("m") is S.IDLE, 20)
@@ -162,7 +162,7 @@ def test_a_kept_machine_is_uncordoned_and_never_drained() -> None:
             (_, sent), (_, cancel) = world.operators.instructions
             assert cancel.cancel
             assert (cancel.id, cancel.node) == (sent.id, sent.node)
-            assert "m" not in world.journal.entries
+            assert "m" not in world.memory.entries
             await passes(700)
             assert not world.cloud.calls
             assert world.outcomes()["Unspecified", "success"] == 1
@@ -193,7 +193,7 @@ def test_a_machine_that_is_lost_in_its_grace_is_forgotten() -> None:
             world.cloud.finish("n", failed="HostLost: gone")
             world.observe("n")
             assert len(world.executor.drains) == 0
-            await until(lambda: not world.journal.entries)
+            await until(lambda: not world.memory.entries)
 
     run(main)
 

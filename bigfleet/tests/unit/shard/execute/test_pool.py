@@ -207,7 +207,7 @@ def test_a_grace_at_a_fenced_provider_waits_for_the_next_process() -> None:
             await passes(5000)
             assert world.cloud.calls_of("Drain") == ["m"]
             assert world.known("m").leaving is not None
-            assert "m" in world.journal.entries
+            assert "m" in world.memory.entries
             assert world.hand_over(order(K.KEEP, "m")).accepted
 
     run(main)

@@ -21,7 +21,7 @@ def test_the_stamp_is_on_disk_before_create_is_called() -> None:
             world.cloud.latency = 5.0
             world.hand_over(order(K.PROVISION, "m"))
             await until(lambda: bool(world.cloud.under_way["m"]))
-            assert world.journal.entries["m"].stamp == stamp()
+            assert world.memory.entries["m"].stamp == stamp()
             await world.settled()
             assert world.known("m").state is S.IDLE
             assert world.known("m").stamp == stamp()
@@ -35,7 +35,7 @@ def test_without_a_line_on_disk_nothing_is_created() -> None:
     async def main() -> None:
         async with World() as world:
             world.add(machine("m", S.SPECULATIVE))
-            world.journal.full = True
+            world.memory.full = True
             world.hand_over(order(K.PROVISION, "m"))
             await world.settled()
             assert not world.cloud.calls
@@ -52,10 +52,10 @@ def test_the_line_goes_when_the_machine_is_bound() -> None:
             world.add(machine("m", S.SPECULATIVE))
             world.hand_over(order(K.PROVISION, "m"))
             await world.settled()
-            assert "m" in world.journal.entries
+            assert "m" in world.memory.entries
             world.hand_over(order(K.BOOTSTRAP, "m"))
             await world.settled()
-            await until(lambda: "m" not in world.journal.entries)
+            await until(lambda: "m" not in world.memory.entries)
 
     run(main)
 
@@ -66,13 +66,13 @@ def test_a_line_that_cannot_be_taken_back_now_is_taken_back_later() -> None:
             world.add(machine("m", S.SPECULATIVE))
             world.hand_over(order(K.PROVISION, "m"))
             await world.settled()
-            world.journal.full = True
+            world.memory.full = True
             world.hand_over(order(K.BOOTSTRAP, "m"))
             await world.settled()
             await passes(5)
-            assert "m" in world.journal.entries
-            world.journal.full = False
-            await until(lambda: "m" not in world.journal.entries, 5)
+            assert "m" in world.memory.entries
+            world.memory.full = False
+            await until(lambda: "m" not in world.memory.entries, 5)
 
     run(main)
 
@@ -96,7 +96,7 @@ def test_a_refused_create_is_classified_by_its_code(code: grpc.StatusCode, reaso
             assert world.state("m") is S.SPECULATIVE
             assert world.metrics.counts[f"create {reason}"] == 1
             assert world.executor.failures.waiting() == {"m"}
-            await until(lambda: "m" not in world.journal.entries)
+            await until(lambda: "m" not in world.memory.entries)
 
     run(main)
 
@@ -169,7 +169,7 @@ def test_an_unanswered_create_that_was_done_keeps_its_stamp() -> None:
             await world.settled()
             assert world.outcomes() == {("Provision", "ctx_canceled"): 1}
             assert (world.state("m"), world.known("m").stamp) == (S.CREATING, stamp())
-            assert "m" in world.journal.entries
+            assert "m" in world.memory.entries
             assert not world.metrics.counts["create unavailable"]
 
     run(main)
