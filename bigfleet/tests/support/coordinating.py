@@ -137,9 +137,9 @@ class Shard:
         self.instructions = Instructions(
             self.ownership, self.moves, self.remembered, self.tally, self.assigned.append
         )
-        self.list(machines)
+        self.listed(machines)
 
-    def list(self, machines: Sequence[Machine]) -> None:
+    def listed(self, machines: Sequence[Machine]) -> None:
         """What the provider lists; the shard takes what it owns."""
         for one in machines:
             if self.ownership.owns(one):
@@ -160,7 +160,7 @@ def answer(*instructions: pb.CoordinatorInstruction, term: int = 1) -> pb.Report
     return pb.ReportAck(coordinator_term=term, acknowledged=True, instructions=instructions)
 
 
-def instruct(name: str, term: int = 1, **payload: object) -> pb.CoordinatorInstruction:
+def instruct(name: str, term: int = 1, /, **payload: object) -> pb.CoordinatorInstruction:
     """One instruction."""
     return pb.CoordinatorInstruction(
         coordinator_term=term, instruction_id=name, **payload  # type: ignore[arg-type]

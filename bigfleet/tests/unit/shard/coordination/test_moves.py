@@ -49,7 +49,7 @@ async def test_a_donor_picks_idle_machines_stops_owning_them_and_names_them() ->
     assert shard.book.get("m-idle-1") is None
     assert not shard.ownership.owns(fleet[2])
     assert shard.tally.moved == [("out", 2)]
-    shard.list(fleet)
+    shard.listed(fleet)
     assert shard.book.get("m-idle-1") is None, "listed again, but not taken back"
 
 
@@ -114,7 +114,10 @@ async def test_picks_are_as_wished(wish: dict[str, object], fits: set[str]) -> N
         machine("m-rack", labels={"topology.kubernetes.io/rack": "r-7"}),
         machine("m-pool", labels={"pool": "p"}),
     ]
-    acks = await Shard(machines=fleet).told(transfer("m/pick", count=9, **wish))
+    said = pb.TransferOwnership(
+        from_shard_id="s-1", to_shard_id="s-2", count=9, **wish  # type: ignore[arg-type]
+    )  # fmt: skip
+    acks = await Shard(machines=fleet).told(instruct("m/pick", transfer_ownership=said))
     assert set(acks[0].machine_ids) == fits
 
 

@@ -89,7 +89,7 @@ def test_shortfalls_come_by_priority_and_age_with_all_they_need() -> None:
     assert row.requirements[0].key == LABEL_ZONE
     assert dict(row.deficit.resources) == {"cpu": "8"}
     assert dict(row.min_unit.resources) == {"cpu": "2"}
-    assert row.interruption_penalty_bucket == PenaltyBucket.DOLLARS_4
+    assert int(row.interruption_penalty_bucket) == PenaltyBucket.DOLLARS_4
     assert list(row.cluster_ids) == ["c-1", "c-2"]
     assert len(row.profile_fingerprint) == 32
 
