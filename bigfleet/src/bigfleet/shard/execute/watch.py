@@ -40,7 +40,7 @@ class JournalKeeper:
 
     def machines(self) -> list[str]:
         """Those with a line in the journal."""
-        return list(self._written)
+        return sorted(self._written)
 
     async def remember(self, machine_id: str, entry: Entry) -> None:
         """Durable when it returns."""

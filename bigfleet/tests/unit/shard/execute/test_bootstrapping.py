@@ -265,13 +265,13 @@ def test_a_record_that_must_not_be_taken_is_counted_and_looked_at_again() -> Non
     run(main)
 
 
-def test_thousands_are_bound_in_one_go() -> None:
+def test_hundreds_are_bound_in_one_go() -> None:
     async def main() -> None:
         async with World() as world:
-            machines = idle(2000)
+            machines = idle(500)
             world.add(*machines)
             world.hand_over(*(order(K.BOOTSTRAP, each.id) for each in machines))
             await world.settled()
-            assert world.outcomes() == {("Bootstrap", "success"): 2000}
+            assert world.outcomes() == {("Bootstrap", "success"): 500}
 
     run(main)
