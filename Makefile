@@ -49,6 +49,10 @@ test: kernels ## Run the tests; ONLY=unit,property,golden,closedloop,integration
 test-deep: kernels ## Run everything at nightly size, the deep tests included
 	@MODE=nightly FULL=1 $(BIN)/python tools/run_tests.py --deep $(ARGS)
 
+.PHONY: dst
+dst: kernels ## The whole fleet on virtual time: SEEDS=30 runs, BASE=1 the first seed
+	@$(BIN)/python tools/run_dst.py --seeds "$(or $(SEEDS),30)" --base "$(or $(BASE),1)" $(ARGS)
+
 .PHONY: mutants
 mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notices
 	@$(BIN)/python tools/mutants.py $(ARGS)

@@ -208,8 +208,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             answer: T = task.result()
             return answer
         finally:
-            asyncio._set_running_loop(None)
             self._dispose()
+            asyncio._set_running_loop(None)
             sys.set_asyncgen_hooks(*hooks)
             self._running = False
 
@@ -280,8 +280,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         everybody = [process.unfinished() for process in self._processes]
         for task in [*unfinished(self._tasks), *(task for tasks in everybody for task in tasks)]:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
-            # Clean-up may want the loop, which has ended.
-            with contextlib.suppress(RuntimeError):
+            # Clean-up wants to go on, and there is nobody left to whom its failures matter.
+            with contextlib.suppress(BaseException):
                 task.get_coro().close()
 
 

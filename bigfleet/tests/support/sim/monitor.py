@@ -104,7 +104,7 @@ class Monitor:
             priority = machine.stamp.priority if machine.stamp else None
             if priority is not None and priority >= order.priority:
                 self._trace.broken("S8", f"{told}: priority {priority} for {order.priority}")
-        if order.kind is A.RECLAIM or (order.kind is A.PREEMPT and voluntary):
+        if order.kind is A.RECLAIM:
             self._check_cap(shard, order, now, told)
 
     def _check_cap(self, shard: ShardHandle, order: Order, now: float, told: str) -> None:

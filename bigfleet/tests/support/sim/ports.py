@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from random import Random
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from sim.process import Process
 
@@ -143,13 +143,30 @@ class SimDisk:
             self._files[write.name] = write.before
 
 
+class Settling(Protocol):
+    """A disk that is told when writes were answered."""
+
+    @property
+    def writes(self) -> int:
+        """How many there were."""
+        ...
+
+    def answered_later(self) -> AbstractContextManager[None]:
+        """Writes made inside are under way until they are settled."""
+        ...
+
+    def settle(self, first: int) -> None:
+        """Writes after this number have been answered."""
+        ...
+
+
 class SimOffload:
     """Computes at once, and answers a little later.
 
     The process may die between the work and the answer: then its disk may have lost the work.
     """
 
-    def __init__(self, process: Process, disk: SimDisk, rng: Random, *, seconds: float) -> None:
+    def __init__(self, process: Process, disk: Settling, rng: Random, *, seconds: float) -> None:
         self._process = process
         self._disk = disk
         self._rng = rng

@@ -23,8 +23,11 @@ from sim.settled import Settled
 from sim.trace import InvariantError, Trace
 from sim.world import Build, World
 
-PEACE_SECONDS: Final = 900.0
-REST_SECONDS: Final = 500.0
+LEAST_PEACE_SECONDS: Final = 180.0
+MOST_PEACE_SECONDS: Final = 1200.0
+"""Drains alone may take ten minutes of grace."""
+REST_SECONDS: Final = 300.0
+_LOOK_SECONDS: Final = 60.0
 STEP_LIMIT: Final = 30_000_000
 _TIDY_SECONDS: Final = 60.0
 
@@ -38,6 +41,7 @@ class Result:
     steps: int
     events: int
     wall_seconds: float
+    cpu_seconds: float
     orders: dict[str, int]
     lives: int
     failure: str = ""
@@ -71,7 +75,7 @@ def run_plan(plan: Plan, build: Build, sink: TextIO | None = None) -> Result:
     """Run a plan."""
     loop = virtual_loop(f"order-{plan.seed}", step_limit=STEP_LIMIT)
     trace = Trace(loop, sink)
-    begun = time.perf_counter()
+    begun, cpu = time.perf_counter(), time.process_time()
     worlds: list[World] = []
     failure = ""
 
@@ -92,6 +96,7 @@ def run_plan(plan: Plan, build: Build, sink: TextIO | None = None) -> Result:
         steps=loop.steps,
         events=trace.events,
         wall_seconds=time.perf_counter() - begun,
+        cpu_seconds=time.process_time() - cpu,
         orders=dict(sorted(world.monitor.counts.items())),
         lives=len(world.lives),
         failure=failure,
@@ -109,8 +114,7 @@ async def _story(world: World) -> None:
         await asyncio.sleep(plan.seconds)
         faults.cancel()
         world.peace()
-        await asyncio.sleep(PEACE_SECONDS)
-        Settled(world).check()
+        await _settle(world)
         before = sum(count for kind, count in world.monitor.counts.items() if kind != "Delete")
         await asyncio.sleep(REST_SECONDS)
         after = sum(count for kind, count in world.monitor.counts.items() if kind != "Delete")
@@ -119,6 +123,18 @@ async def _story(world: World) -> None:
         await _stop(world)
         for task in (*clusters, tidying):
             task.cancel()
+
+
+async def _settle(world: World) -> None:
+    """Wait until everything has come right, which must not take for ever."""
+    loop = world.loop
+    latest = loop.time() + MOST_PEACE_SECONDS
+    await asyncio.sleep(LEAST_PEACE_SECONDS)
+    while (complaint := Settled(world).complaint()) is not None:
+        if loop.time() >= latest:
+            world.trace.broken(*complaint)
+        await asyncio.sleep(_LOOK_SECONDS)
+    world.trace.note("world", f"settled {loop.time() - latest + MOST_PEACE_SECONDS:.0f} s later")
 
 
 async def _stop(world: World) -> None:

@@ -48,8 +48,8 @@ class Settled:
         }
         self._verdicts = self._shard.verdicts()
 
-    def check(self) -> None:
-        """Everything; the first that does not hold ends the run."""
+    def complaint(self) -> tuple[str, str] | None:
+        """The first thing that does not hold: its name, and what is wrong."""
         for name, complaints in (
             ("L2", self._inventory()),
             ("L2", self._sessions()),
@@ -61,8 +61,8 @@ class Settled:
             ("S11", self._amounts()),
         ):
             for complaint in complaints:
-                self._world.trace.broken(name, complaint)
-                return
+                return name, complaint
+        return None
 
     # -- L2 --------------------------------------------------------------------------------------
 

@@ -59,11 +59,13 @@ class Switchboard:
                 await serve(ShardEnd(connection))
             except BrokenError as error:
                 code, text = "UNKNOWN", str(error)
+            except asyncio.CancelledError:
+                code, text = "UNAVAILABLE", "the shard stops"
             except Exception as error:  # noqa: BLE001 - whatever ends a session is told
                 code, text = _code_of(error), str(error)
             connection.finish(code, text)
 
-        server.spawn(session(), f"session-{caller}")
+        connection.session = server.spawn(session(), f"session-{caller}")
         return OperatorEnd(connection)
 
     def break_streams(self, one: str, other: str | None = None) -> None:
@@ -72,6 +74,15 @@ class Switchboard:
             ends = (connection.caller, connection.name)
             if one in ends and (other is None or other in ends):
                 connection.break_soon()
+
+    def hang_up(self, process: Process) -> None:
+        """A shard stops in order: its server listens no more and ends what it serves."""
+        self._listeners = {
+            name: found for name, found in self._listeners.items() if found[0] is not process
+        }
+        for connection in self._connections:
+            if connection.server is process and connection.session is not None:
+                connection.session.cancel()
 
     def _died(self, name: str, process: Process) -> None:
         if self._listeners.get(name, (None,))[0] is process:
@@ -172,6 +183,7 @@ class Connection:
         self.caller = caller
         self.name = name
         self.server = server
+        self.session: asyncio.Task[Any] | None = None
         self.silent = False
         """Nothing arrives any more; the ends have not noticed yet."""
         self.broken = False

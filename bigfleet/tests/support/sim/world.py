@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from random import Random
 from typing import Final, Protocol
 
@@ -22,7 +23,8 @@ from sim.monitor import Monitor
 from sim.network import NOWHERE, Network
 from sim.ports import NANO, SimClock, SimDisk
 from sim.process import Process
-from sim.provider import ModelProvider
+from sim.provider import ModelProvider, Request
+from sim.slots import Kind
 from sim.streams import Dialling, ShardEnd, Switchboard
 from sim.trace import Trace
 
@@ -72,6 +74,19 @@ class Mounted:
         """More at the end."""
         self.disk.append(name, content)
         self._written()
+
+    @property
+    def writes(self) -> int:
+        """How many there were."""
+        return self.disk.writes
+
+    def answered_later(self) -> AbstractContextManager[None]:
+        """Writes made inside are under way until they are settled."""
+        return self.disk.answered_later()
+
+    def settle(self, first: int) -> None:
+        """Writes after this number have been answered."""
+        self.disk.settle(first)
 
     def _written(self) -> None:
         if self.on_write is not None:
@@ -152,6 +167,7 @@ class World:
     def stop_shard(self) -> None:
         """Ask the shard to stop, for good."""
         self._running.cancel()
+        self.board.hang_up(self.shard.process)
 
     def _restart(self) -> None:
         if not self.shard.process.alive:
@@ -161,12 +177,17 @@ class World:
         """Die when the count-th mutation from now leaves."""
         self._mutations_until_crash = count
 
-    def mutation_sent(self, process: Process) -> None:
-        """One left."""
+    def sends(self, process: Process, kind: Kind, request: Request) -> None:
+        """A mutation leaves a shard."""
+        self.monitor.sends(process, kind, request)
         if self._mutations_until_crash and process is self.shard.process:
             self._mutations_until_crash -= 1
             if not self._mutations_until_crash:
                 process.crash_after(self._restarts.randint(1, 40))
+
+    def answered(self, process: Process, machine_id: str) -> None:
+        """Its sender no longer waits."""
+        self.monitor.answered(process, machine_id)
 
     def crash_at_write(self, count: int) -> None:
         """Die around the count-th write from now."""
