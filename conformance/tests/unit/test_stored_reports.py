@@ -8,6 +8,6 @@ REPORTS = Path(__file__).parent.parent.parent / "reports"
 
 
 def test_every_stored_report_is_whole_and_can_be_repeated() -> None:
-    for report in sorted(REPORTS.glob("*/*/*/report.json")):
+    for report in sorted(REPORTS.rglob("report.json")):
         assert complaints(report.parent) == []
         assert "## Reproduce" in (report.parent / "README.md").read_text(encoding="utf-8")

@@ -104,11 +104,12 @@ class Executable:
     extra: tuple[str, ...] = ()
     cloud: FakeCloud | None = None
     kit_version: str = ""
+    given: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
-        """For a person, and for repeating the run."""
-        return shlex.join(self.arguments)
+        """For a person, and for repeating the run: as it was given, not where it was found."""
+        return shlex.join(self.given or self.arguments)
 
     @classmethod
     async def ask(cls, command: str | Sequence[str], logs: Path, **facts: object) -> "Executable":
@@ -116,8 +117,9 @@ class Executable:
         arguments = shlex.split(command) if isinstance(command, str) else list(command)
         if not arguments:
             raise UsageError("the command is empty")
+        given = tuple(arguments)
         arguments[0] = find_executable(arguments[0])
-        made = cls(tuple(arguments), logs, **facts)  # type: ignore[arg-type]
+        made = cls(tuple(arguments), logs, given=given, **facts)  # type: ignore[arg-type]
         made.help = await made._question("--help")
         told = await made._question("--version") if "--version" in made.help else ""
         words = told.split()
