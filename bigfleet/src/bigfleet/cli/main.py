@@ -15,14 +15,15 @@ import typer
 
 from bigfleet.cli.bench import app as bench_app
 from bigfleet.cli.demo import demo
-from bigfleet.cli.errors import PROGRAM, OneLineGroup
+from bigfleet.cli.errors import PROGRAM
+from bigfleet.cli.late import LateGroup
 from bigfleet.cli.plan import EXAMPLES as PLAN_EXAMPLES
 from bigfleet.cli.plan import plan
 from bigfleet.cli.simulate import app as simulate_app
 
 app = typer.Typer(
     name=PROGRAM,
-    cls=OneLineGroup,
+    cls=LateGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Fleet-level capacity for Kubernetes: which machines serve which cluster.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bigfleet.cli.output import Output, out, plain, print_document, stage, steps, table, write_text
+from bigfleet.cli.simulate_cluster import CLUSTER_EXAMPLES, cluster
 
 if TYPE_CHECKING:
     from bigfleet.simulate.loop import Loop
@@ -25,6 +26,8 @@ SCENARIO_EXAMPLES = (
 )
 _QUIET_TAIL = 3
 """Cycles in which nothing happens are shown this many times, then left out."""
+
+app.command(epilog=CLUSTER_EXAMPLES)(cluster)
 
 
 @app.command(epilog=LOOP_EXAMPLES)

@@ -54,6 +54,8 @@ class Serving:
     tls: TlsFiles | None = None
     audit_log: Path | None = None
     version: str = "0"
+    paused: bool = False
+    """Start paused, whatever it was before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ async def serve(
     )
     try:
         shard = await Shard.open(tuning, _world(tuning, serving, parsing, deciding))
+        if serving.paused and not shard.pause.on:
+            await shard.pause.pause("started with --pause")
         facade = Facade(shard)
         add_sessions(server.grpc, shard.sessions, parsing)
         rpc.add_ShardReadServicer_to_server(ShardReadServicer(facade, parsing), server.grpc)

@@ -1,0 +1,64 @@
+"""Commands that are imported when they run: a component brings gRPC and compiled code with it.
+
+Until then a stand-in with the command's name and first words is what `--help` lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from bigfleet.cli.errors import OneLineGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Where a command is made, and what is said of it before."""
+
+    module: str
+    maker: str
+    words: str
+
+    def make(self, name: str) -> Any:
+        """The command itself."""
+        module = import_module(self.module)
+        maker: Callable[[], Any] = getattr(module, self.maker)
+        app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+        app.command(name, epilog=getattr(module, "EXAMPLES", ""))(maker())
+        return get_command(app)
+
+
+COMMANDS: Final[Mapping[str, Late]] = {
+    "shard": Late(
+        "bigfleet.cli.shard",
+        "shard_command",
+        "Run a shard: decide which machines serve which cluster, and see to it.",
+    ),
+}
+
+
+class LateGroup(OneLineGroup):
+    """A group that also has the commands above."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names."""
+        return [*super().list_commands(ctx), *COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command, or its stand-in."""
+        late = COMMANDS.get(cmd_name)
+        if late is None:
+            return super().get_command(ctx, cmd_name)
+        return TyperCommand(cmd_name, help=late.words)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is about to run."""
+        if args and args[0] in COMMANDS:
+            return args[0], COMMANDS[args[0]].make(args[0]), args[1:]
+        return super().resolve_command(ctx, args)

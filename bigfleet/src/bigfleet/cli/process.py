@@ -1,0 +1,95 @@
+"""Commands that run a component until they are told to stop.
+
+Their flags are the component's settings: declared once there, shown here. `--config` names a file
+with the same keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import signal
+from collections.abc import Callable, Coroutine
+from importlib.metadata import version as distribution_version
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.markup import escape
+
+from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.observe.logs import configure_logs
+from bigfleet.observe.settings import Flag, ProcessSettings, SettingsError
+
+S = TypeVar("S", bound=ProcessSettings)
+Serve = Callable[[S, asyncio.Event], Coroutine[Any, Any, None]]
+_log = logging.getLogger("bigfleet")
+
+
+def process_command(
+    settings: type[S], serve: Serve[S], refusals: tuple[type[Exception], ...]
+) -> Any:
+    """A command whose flags are the settings; `refusals` end it with one line."""
+
+    def command(**given: object) -> None:
+        file = given.pop("config", None)
+        try:
+            loaded = settings.load(given, None if file is None else Path(str(file)))
+        except SettingsError as error:
+            raise InputError(str(error)) from error
+        configure_logs(getattr(loaded, "log_format", "text"), getattr(loaded, "log_level", "info"))
+        try:
+            asyncio.run(_until_told(loaded, serve))
+        except refusals as error:
+            raise FailureError(str(error)) from error
+        except ExceptionGroup as group:
+            for leaf in _leaves(group):
+                _log.error("component exited", extra={"error": f"{type(leaf).__name__}: {leaf}"})
+            raise FailureError("a part of the component failed; its log says which") from group
+
+    parameters = [_parameter(flag) for flag in settings.flags()]
+    parameters.append(_option("config", Path | None, "A YAML file with the same keys."))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+async def _until_told(settings: S, serve: Serve[S]) -> None:
+    stop = asyncio.Event()
+
+    def told(number: signal.Signals) -> None:
+        _log.info("signal received, shutting down", extra={"signal": number.name})
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told, number)
+    await serve(settings, stop)
+
+
+def _parameter(flag: Flag) -> inspect.Parameter:
+    words = f"{flag.meaning} [default: {flag.default}]" if flag.default else flag.meaning
+    if flag.is_switch:
+        return _option(flag.field, bool | None, words, f"{flag.name}/--no-{flag.name[2:]}")
+    kind: Any = list[str] | None if flag.is_repeatable else str | None
+    return _option(flag.field, kind, words, flag.name)
+
+
+def _option(field: str, kind: Any, words: str, *names: str) -> inspect.Parameter:
+    option = typer.Option(*names, help=escape(words), show_default=False)
+    return inspect.Parameter(
+        field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option]
+    )
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
+
+
+def version() -> str:
+    """The version of this distribution."""
+    return distribution_version("bigfleet")

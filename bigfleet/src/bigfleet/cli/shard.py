@@ -1,0 +1,54 @@
+"""`bigfleet shard`: one shard as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bigfleet.shard.settings import ShardSettings
+
+EXAMPLES = (
+    "Examples: bigfleet shard --shard-id s-1 --provider-addr cloud=127.0.0.1:9001@eu  |  "
+    "BIGFLEET_SHARD_ID=s-1 bigfleet shard --config shard.yaml --dry-run"
+)
+
+
+async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
+    """Serve a shard until told to stop."""
+    from bigfleet.cli.process import version
+    from bigfleet.shard.server import Listening, Serving, serve
+
+    serving = Serving(
+        listen=settings.listen,
+        metrics_addr=settings.metrics_addr,
+        data_dir=settings.data_dir,
+        tls=settings.tls_files(),
+        audit_log=settings.audit_log,
+        version=version(),
+        paused=settings.pause,
+    )
+
+    def listening(_listening: Listening) -> None:
+        # What was built to start is there to stay; collections need not look at it again.
+        gc.collect()
+        gc.freeze()
+
+    await serve(settings.tuning(), serving, stop, listening)
+
+
+def shard_command() -> Any:
+    """The command, with a flag for every setting."""
+    from bigfleet.cli.process import process_command
+    from bigfleet.observe.http import HttpError
+    from bigfleet.shard.disk import DiskError
+    from bigfleet.shard.errors import ShardError
+    from bigfleet.shard.reconcile.errors import ReconcileError
+    from bigfleet.shard.settings import ShardSettings
+    from bigfleet.wire.errors import WireError
+
+    refusals = (DiskError, ShardError, ReconcileError, HttpError, WireError)
+    command = process_command(ShardSettings, serve_shard, refusals)
+    command.__doc__ = "Run a shard: decide which machines serve which cluster, and see to it."
+    return command

@@ -1,0 +1,68 @@
+"""`bigfleet simulate cluster`: many simulated clusters against a running shard."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.output import Output, out, plain, print_document, table
+
+CLUSTER_EXAMPLES = (
+    "Examples: bigfleet simulate cluster --shard 127.0.0.1:7780 --clusters 3  |  "
+    "bigfleet simulate cluster --shard 127.0.0.1:7780 --clusters 1000 --rows 100 --duration 60s "
+    "--output json"
+)
+
+
+def cluster(
+    shard: Annotated[str, typer.Option(help="The shard's address.", metavar="HOST:PORT")],
+    clusters: Annotated[int, typer.Option(help="How many clusters.")] = 10,
+    rows: Annotated[int, typer.Option(help="Rows of demand of each.")] = 20,
+    interval: Annotated[str, typer.Option(help="Time between two roll-ups.")] = "10s",
+    duration: Annotated[str, typer.Option(help="How long; until a signal where empty.")] = "",
+    churn: Annotated[float, typer.Option(help="Share of objects that change per roll-up.")] = 0.02,
+    seed: Annotated[int, typer.Option(help="Of all random choices.", min=0)] = 1,
+    prefix: Annotated[str, typer.Option(help="Clusters are called PREFIX-0000 and on.")] = "sim",
+    tls_cert: Annotated[str, typer.Option(help="Certificate; may name {cluster}.")] = "",
+    tls_key: Annotated[str, typer.Option(help="Its key.")] = "",
+    tls_ca: Annotated[str, typer.Option(help="CA bundle.")] = "",
+    output: Annotated[Output, typer.Option(help="How to print the summary.")] = Output.TABLE,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No signs of progress.")] = False,
+) -> None:
+    """Speak the operator's side of the session for many clusters, and say what came of it."""
+    from bigfleet.observe.settings import parse_duration
+    from bigfleet.simcluster.errors import SimClusterError
+    from bigfleet.simcluster.run import RunOptions, run
+
+    try:
+        options = RunOptions(
+            shard,
+            clusters=clusters,
+            rows=rows,
+            interval_seconds=parse_duration(interval),
+            duration_seconds=parse_duration(duration) if duration else None,
+            churn=churn,
+            seed=seed,
+            prefix=prefix,
+            tls_cert=tls_cert or None,
+            tls_key=tls_key or None,
+            tls_ca=tls_ca or None,
+        )
+    except (ValueError, SimClusterError) as error:
+        raise InputError(str(error)) from error
+    try:
+        summary = run(options, (lambda _: None) if quiet else lambda t: print(t, file=sys.stderr))
+    except SimClusterError as error:
+        raise FailureError(str(error)) from error
+    if output is Output.TABLE:
+        view = table("", "", title="Simulated clusters")
+        for what, much in summary.lines():
+            view.add_row(plain(what), plain(much))
+        out.print(view)
+    else:
+        print_document(summary.document(), output)
+    if not summary.ok:
+        raise FailureError(summary.trouble or "not every cluster was connected at the end")
