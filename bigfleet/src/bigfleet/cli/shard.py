@@ -19,6 +19,7 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
     """Serve a shard until told to stop."""
     from bigfleet.cli.process import version
     from bigfleet.shard.server import Listening, Serving, serve
+    from bigfleet.simulate.warmup import warm_up
 
     serving = Serving(
         listen=settings.listen,
@@ -35,7 +36,7 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
         gc.collect()
         gc.freeze()
 
-    await serve(settings.tuning(), serving, stop, listening)
+    await serve(settings.tuning(), serving, stop, listening, warm_up)
 
 
 def shard_command() -> Any:

@@ -71,14 +71,22 @@ async def serve(
     serving: Serving,
     stop: asyncio.Event,
     on_listening: Callable[[Listening], None] = lambda _listening: None,
+    warm_up: Callable[[], object] = lambda: None,
 ) -> None:
-    """Serve a shard until told to stop."""
+    """Serve a shard until told to stop.
+
+    `warm_up` loads the engine's compiled code, or compiles it once after an install, which no
+    session should have to wait for.
+    """
     parsing, deciding = Threads("parse", _PARSING_THREADS), Threads("decide", 1)
     server = WireServer(
         (SESSION_SERVICE, READ_SERVICE, ADMIN_SERVICE),
         None if serving.tls is None else ServerTls(serving.tls),
     )
     try:
+        begun = timer()
+        await deciding(warm_up)
+        _log.info("engine ready", extra={"seconds": round(timer() - begun, 1)})
         shard = await Shard.open(tuning, _world(tuning, serving, parsing, deciding))
         if serving.paused and not shard.pause.on:
             await shard.pause.pause("started with --pause")
