@@ -118,6 +118,9 @@ class Endings:
                 return Outcome.CANCELED
             case IllegalMoveError():
                 return Outcome.TRANSITION_ERROR
+            case OSError():
+                # The journal cannot be written, and what is not written down is not done.
+                return Outcome.OTHER
             case _:
                 keys = {"machine": attempt.order.machine}
                 _log.error("action broke", exc_info=failed, extra=keys)

@@ -87,14 +87,14 @@ async def take(world: World, step: str, detail: object) -> None:
     st.lists(steps, max_size=25),
     st.integers(0, 1000),
     st.sampled_from([1, 4]),
-    st.booleans(),
+    st.sampled_from(["rests", "stops", "is cut off"]),
 )
 def test_every_order_that_is_taken_ends_in_exactly_one_outcome(
     states: list[MachineState],
     happened: list[tuple[str, object]],
     seed: int,
     workers: int,
-    stops: bool,
+    ending: str,
 ) -> None:
     async def main() -> None:
         world = World(settings=PoolSettings(concurrency=workers, queue=6), seed=seed)
@@ -113,9 +113,9 @@ def test_every_order_that_is_taken_ends_in_exactly_one_outcome(
                     assert len({id(each) in accepted for each in unit}) == 1
                 assert len(accepted) + enqueued.dropped + enqueued.deduped == len(orders)
                 taken.update(each.machine for each in enqueued.accepted)
-            if stops:
+            if ending == "stops":
                 await world.executor.stop(100)
-            else:
+            elif ending == "rests":
                 world.cloud.latency = 0.0
                 await world.settled()
         decided, _ = world.executor.decisions.since(0)

@@ -62,6 +62,20 @@ def test_a_preempted_machine_knows_for_whom_it_leaves() -> None:
     run(main)
 
 
+def test_a_machine_whose_leaving_cannot_be_written_down_stays() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.CONFIGURED))
+            world.memory.full = True
+            world.hand_over(order(K.RECLAIM, "m"))
+            await world.settled()
+            assert world.known("m").leaving is None
+            assert not world.operators.instructions
+            assert world.outcomes() == {("Reclaim", "other"): 1}
+
+    run(main)
+
+
 def test_the_drain_follows_when_the_node_is_empty_with_what_is_left_of_the_grace() -> None:
     async def main() -> None:
         async with World() as world:

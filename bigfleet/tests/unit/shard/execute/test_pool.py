@@ -310,6 +310,21 @@ def test_a_stop_cuts_off_what_takes_too_long() -> None:
     run(main)
 
 
+def test_what_waits_when_everything_is_cancelled_ends_too() -> None:
+    async def main() -> None:
+        world = World(settings=PoolSettings(concurrency=1))
+        async with world:
+            world.add(machine("m"), machine("n"))
+            world.cloud.latency = 1.0
+            world.hand_over(order(K.BOOTSTRAP, "m"), order(K.BOOTSTRAP, "n"))
+            await until(lambda: bool(world.cloud.under_way["m"]))
+        assert world.outcomes() == {("Bootstrap", "ctx_canceled"): 2}
+        assert not world.book.busy("n")
+        assert world.state("n") is S.IDLE
+
+    run(main)
+
+
 def test_a_failed_action_is_logged_with_its_keys(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with World() as world:
