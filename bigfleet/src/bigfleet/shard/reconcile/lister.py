@@ -240,6 +240,8 @@ class Lister:
         walk = None
         if now >= feed.full_due or not feed.cursor:
             feed.full_due = now + FULL
+            # Another release may answer there now, which does not go on as this one did.
+            feed.continues = feed.continues and None
             feed.walk = walk = Walk(feed.asked + 1)
         await self._asking.ask(feed, walk)
         feed.listed_at_ns = self._clock.now()
@@ -248,7 +250,7 @@ class Lister:
     async def _failed(self, feed: Feed, error: ProviderError) -> None:
         feed.failures += 1
         feed.last_error = str(error)
-        feed.walk = None
+        feed.walk = feed.continues = None
         feed.full_due = 0.0
         longest = min(_MOST_BACKOFF, _FIRST_BACKOFF * 2 ** min(feed.failures - 1, 10))
         wait = longest * self._rng.uniform(0.5, 1.0)
