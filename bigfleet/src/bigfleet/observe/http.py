@@ -79,6 +79,7 @@ class HttpServer:
         self.address = f"{shown}:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
         self._thread.start()
+        _log.info("metrics serving", extra={"addr": self.address})
 
     @classmethod
     def start(cls, address: str, pages: Pages, flag: str = "--metrics-addr") -> HttpServer | None:

@@ -26,8 +26,8 @@ F64 = npt.NDArray[np.float64]
 S = MachineState
 
 SPACING_NS: Final = 5 * 10**9
-MOST_PER_CYCLE: Final = 5_000
-"""Frames of one cycle: a few tens of milliseconds. What is left over comes with the next."""
+MOST_PER_CYCLE: Final = 1_000
+"""Frames of one cycle: up to 20 ms. What is left over comes with the next."""
 _NEVER: Final = -(2**62)
 _Confidence = pb.AvailableCapacityUpdate
 _INT32_MAX: Final = 2**31 - 1
@@ -50,6 +50,20 @@ class _Supply:
     count: I64
     confidence: I64
     cost: F64
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Per demanded profile, the types whose machines count for it."""
+
+    keys: object
+    types: dict[str, int]
+    profile: I64
+    places: I64
+    """Places of types; one more stands for all types together, another for none."""
+    starts: I64
+    """Per profile, where its places begin."""
+    pinned: B
 
 
 @dataclass
@@ -100,6 +114,7 @@ class Hints:
         self._told: _Told | None = None
         self._symbols: Symbols | None = None
         self._pins: list[tuple[str, ...] | None] = []
+        self._sums: _Sums | None = None
 
     def forget(self, cluster: str) -> None:
         """A session ended: the next one is told everything."""
@@ -145,7 +160,7 @@ class Hints:
     def _follow(self, demand: Demand) -> _Told:
         told = self._told
         if self._symbols is not demand.symbols:
-            told, self._pins, self._symbols = None, [], demand.symbols
+            told, self._pins, self._sums, self._symbols = None, [], None, demand.symbols
         if told is None or told.keys is not demand.keys:
             fresh = _Told.of(demand)
             if told is not None:
@@ -157,37 +172,45 @@ class Hints:
 
     def _supply(self, fleet: MachineColumns, demand: Demand) -> _Supply:
         types, idle, speculative, cheapest = _by_type(fleet)
-        asked = np.unique(demand.profile)
-        # The last place stands for types nobody has, the one before for all types together.
-        places: list[int] = []
-        starts: list[int] = []
-        pinned = np.zeros(len(asked), np.bool_)
-        for i, profile in enumerate(asked.tolist()):
-            starts.append(len(places))
-            pins = self._pins[profile]
-            if pins is None:
-                places.append(len(types))
-            else:
-                pinned[i] = True
-                places.extend(
-                    {types.get(name, len(types) + 1) for name in pins} or {len(types) + 1}
-                )
+        sums = self._sums_over(types, demand)
         size = len(self._pins)
         count, confidence = np.zeros(size, np.int64), np.zeros(size, np.int64)
         cost = np.zeros(size, np.float64)
-        if len(asked):
-            at = np.array(starts)
-            free = np.add.reduceat(idle[places], at)
-            to_be = np.add.reduceat(speculative[places], at)
-            price = np.minimum.reduceat(cheapest[places], at)
-            count[asked] = np.minimum(free + to_be, _INT32_MAX)
-            confidence[asked] = np.select(
+        if len(sums.profile):
+            free = np.add.reduceat(idle[sums.places], sums.starts)
+            to_be = np.add.reduceat(speculative[sums.places], sums.starts)
+            price = np.minimum.reduceat(cheapest[sums.places], sums.starts)
+            count[sums.profile] = np.minimum(free + to_be, _INT32_MAX)
+            confidence[sums.profile] = np.select(
                 [free > 0, to_be > 0],
                 [_Confidence.CONFIDENCE_HIGH, _Confidence.CONFIDENCE_MEDIUM],
                 _Confidence.CONFIDENCE_NONE,
             )
-            cost[asked] = np.where(pinned & np.isfinite(price), price, 0.0)
+            cost[sums.profile] = np.where(sums.pinned & np.isfinite(price), price, 0.0)
         return _Supply(count, confidence, cost)
+
+    def _sums_over(self, types: dict[str, int], demand: Demand) -> _Sums:
+        """Which types each demanded profile adds up; the same as long as both stay the same."""
+        known = self._sums
+        if known is not None and known.keys is demand.keys and known.types == types:
+            return known
+        profile = np.unique(demand.profile).astype(np.int64)
+        everything, nothing = len(types), len(types) + 1
+        places: list[int] = []
+        starts: list[int] = []
+        for number in profile.tolist():
+            starts.append(len(places))
+            pins = self._pins[number]
+            if pins is None:
+                places.append(everything)
+            else:
+                places.extend({types.get(name, nothing) for name in pins} or {nothing})
+        pinned = np.array([self._pins[number] is not None for number in profile.tolist()], np.bool_)
+        made = self._sums = _Sums(
+            demand.keys, types, profile, np.array(places, np.int64), np.array(starts, np.int64),
+            pinned,
+        )  # fmt: skip
+        return made
 
 
 def pinned_types(profile: Profile) -> tuple[str, ...] | None:

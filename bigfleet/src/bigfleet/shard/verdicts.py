@@ -22,8 +22,8 @@ from bigfleet_api.v1alpha1 import shardread_pb2
 
 I64 = npt.NDArray[np.int64]
 
-MOST_PER_CYCLE: Final = 5_000
-"""Verdicts of one cycle: a few tens of milliseconds. What is left over comes with the next."""
+MOST_PER_CYCLE: Final = 1_000
+"""Verdicts of one cycle: up to 12 ms. What is left over comes with the next."""
 _UNTOLD: Final = -1
 
 WORDS: Final[Mapping[Reason, str]] = MappingProxyType(

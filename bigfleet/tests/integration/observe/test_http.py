@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import socket
 import urllib.error
 import urllib.request
@@ -51,6 +52,14 @@ def test_metrics_come_as_text_and_as_openmetrics(site: Site) -> None:
     status, kind, body = site.get("/metrics", "application/openmetrics-text; version=1.0.0")
     assert (status, kind.partition(";")[0]) == (200, "application/openmetrics-text")
     assert body.endswith("# EOF\n")
+
+
+def test_serving_is_said_with_the_address(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        made = Site()
+        made.server.close()
+    (record,) = (r for r in caplog.records if r.message == "metrics serving")
+    assert record.__dict__["addr"] == made.server.address
 
 
 def test_alive_is_not_ready(site: Site) -> None:

@@ -146,6 +146,13 @@ async def test_a_taken_port_is_named_with_its_flag() -> None:
         assert address in str(refused.value)
 
 
+async def test_listening_is_said_with_the_address(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        async with served(WireServer([])) as address:
+            (record,) = (r for r in caplog.records if r.message == "listening")
+    assert record.__dict__["addr"] == address
+
+
 async def test_a_wrong_address_is_named() -> None:
     with pytest.raises(ListenError, match="'7780' is no address"):
         await WireServer([]).start("7780")
