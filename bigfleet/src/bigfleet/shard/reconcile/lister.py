@@ -278,9 +278,9 @@ class Lister:
                 continue
 
     def _gap(self, feed: Feed, began: float) -> float:
-        fast = feed.has_cursor and (feed.in_flight or feed.unresolved)
-        gap = IN_FLIGHT if fast else self._interval
-        return max(min(gap, feed.full_due - began), min(IN_FLIGHT, self._interval))
+        soon = min(IN_FLIGHT, self._interval)
+        is_busy = feed.has_cursor and (feed.in_flight or feed.unresolved)
+        return max(soon, min(soon if is_busy else self._interval, feed.full_due - began))
 
     # -- what happens meanwhile ------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import pytest
 from bigfleet.model import MachineState
 from bigfleet.provider import CallError
 from bigfleet.shard.reconcile.ownership import Domains
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from reconciling import (
     CONFIGURED,
     CONFIGURING,
@@ -251,6 +252,59 @@ async def test_a_record_that_fits_no_column_is_refused_alone() -> None:
         merged = await shard.after(1)
         assert shard.states() == {"a": IDLE}
         assert merged.refused == {"structural": 1}
+
+
+@on_virtual_time
+async def test_a_provider_that_changes_its_mind_is_followed_every_time() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        for state in (CONFIGURED, IDLE, FAILED, CREATING, CONFIGURED, SPECULATIVE, IDLE):
+            cloud.put(record("a", state))
+            await shard.after(11)
+            assert shard.states() == {"a": state}
+
+
+@on_virtual_time
+async def test_a_provider_restored_from_a_backup_is_read_anew() -> None:
+    cloud = cloud_of("a", "b")
+    async with shard_of(cloud) as shard:
+        await shard.after(11)
+        cloud.head = 0
+        cloud.put(record("a", CONFIGURED))
+        cloud.head = 500
+        await shard.after(11)
+        cloud.put(record("b", FAILED))
+        await shard.after(11)
+        assert shard.states()["b"] == FAILED
+        await shard.after(600)
+        assert shard.states() == {"a": CONFIGURED, "b": FAILED}
+
+
+@on_virtual_time
+async def test_records_of_an_unusual_make_are_taken_or_refused_one_by_one() -> None:
+    cloud = Cloud()
+    fine, nameless, odd_kind = record("fine"), record(""), record("odd")
+    odd_kind.capacity_type = 66  # type: ignore[assignment]
+    cloud.put(fine, nameless, odd_kind)
+    # The same message with its fields in another order: state first, then the rest.
+    late = record("late")
+    state = b"\x10\x03"
+    rest = late.SerializeToString().replace(state, b"", 1)
+    answered = cloud.list_raw
+
+    async def with_late(request: pb.ListFilter, seconds: float) -> bytes:
+        body = state + rest
+        return await answered(request, seconds) + b"\x0a" + bytes([len(body)]) + body
+
+    cloud.list_raw = with_late  # type: ignore[method-assign]
+    async with shard_of(cloud) as shard:
+        merged = await shard.after(1)
+        assert shard.states() == {"fine": IDLE, "late": IDLE}
+        assert merged.refused == {"structural": 2}
+        shard.lister.refresh_all()
+        again = await shard.after(2)
+        assert (again.changes, again.removed) == (0, 0)
 
 
 # -- pages ---------------------------------------------------------------------------------------
