@@ -8,6 +8,7 @@ of real clusters have many values too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -26,6 +27,8 @@ from bigfleet.simcluster.workload import Workload, WorkObject
 
 _GI: Final = 1024**3 * 1000
 """A gibibyte in milli-units, as all amounts are."""
+_ANY_TYPE: Final = Requirement.of(LABEL_INSTANCE_TYPE, Operator.EXISTS)
+"""What a pod without wishes of its own asks for."""
 _KINDS: Final = ("web", "api", "worker", "cache", "store", "batch", "train", "index")
 
 
@@ -75,7 +78,7 @@ def make_workload(rng: Random, rows: int, mix: Mix | None = None, namespace: str
 def _draw(rng: Random, mix: Mix, number: int, namespace: str) -> WorkObject:
     name = f"{namespace or 'default'}/{rng.choice(_KINDS)}-{number:04d}"
     gang = rng.random() < mix.gangs
-    requirements = [Requirement.of(LABEL_INSTANCE_TYPE, Operator.EXISTS)]
+    requirements = [_ANY_TYPE]
     if gang:
         requirements.append(Requirement.of(mix.gang_key, Operator.SAME))
     elif mix.zones and rng.random() < mix.zonal:
@@ -93,7 +96,7 @@ def _draw(rng: Random, mix: Mix, number: int, namespace: str) -> WorkObject:
         request["pods"] = 1_000
     return WorkObject(
         name,
-        Profile.of(requirements, spread, rng.choice(mix.priorities), penalty),
+        _profile(tuple(requirements), tuple(spread), rng.choice(mix.priorities), penalty),
         request,
         f"{mix.gang_key}|{name}" if gang else "",
         rng.random() < mix.do_not_disrupt,
@@ -103,8 +106,17 @@ def _draw(rng: Random, mix: Mix, number: int, namespace: str) -> WorkObject:
 def _distinct(drawn: WorkObject, taken: set[RowKey]) -> WorkObject:
     while row_key(drawn) in taken:
         was = drawn.profile
-        profile = Profile.of(
-            was.requirements, was.spread, was.priority + 1, was.interruption, was.reclamation
-        )
+        profile = _profile(was.requirements, was.spread, was.priority + 1, was.interruption)
         drawn = WorkObject(drawn.name, profile, drawn.request, drawn.group, drawn.do_not_disrupt)
     return drawn
+
+
+@lru_cache(65_536)
+def _profile(
+    requirements: tuple[Requirement, ...],
+    spread: tuple[Spread, ...],
+    priority: int,
+    interruption: PenaltyBucket,
+) -> Profile:
+    """One value for equal profiles of all clusters: fingerprints are what making them costs."""
+    return Profile.of(requirements, spread, priority, interruption)

@@ -23,6 +23,7 @@ class Placing:
         self._nodes = nodes
         self._rng = rng
         self._running: dict[str, int] = {}
+        self._running_pods = 0
 
     def running(self, name: str) -> int:
         """Pods of an object that run."""
@@ -34,11 +35,11 @@ class Placing:
 
     def waiting_pods(self) -> int:
         """All that wait."""
-        return sum(self.waiting(name) for name in self._workload.names)
+        return self._workload.pods() - self._running_pods
 
     def running_pods(self) -> int:
         """All that run."""
-        return sum(self._running.values())
+        return self._running_pods
 
     def place(self) -> set[Node]:
         """Let run what can run, most important first; the nodes that got pods."""
@@ -140,6 +141,7 @@ class Placing:
             node.pods[name] = left
         else:
             node.pods.pop(name, None)
+        self._running_pods += count
         self._running[name] = self.running(name) + count
         if not self._running[name]:
             del self._running[name]

@@ -55,6 +55,7 @@ class Workload:
     def __init__(self) -> None:
         self._objects: dict[str, WorkObject] = {}
         self._replicas: dict[str, int] = {}
+        self._pods = 0
         self.on_change: list[OnChange] = []
 
     def __len__(self) -> int:
@@ -80,7 +81,7 @@ class Workload:
 
     def pods(self) -> int:
         """All of them."""
-        return sum(self._replicas.values())
+        return self._pods
 
     def add(self, what: WorkObject, replicas: int) -> None:
         """A new object. Its name must be free."""
@@ -97,6 +98,7 @@ class Workload:
         if replicas < 0:
             raise WorkloadError(f"object {name!r}: {replicas} replicas: use zero or more")
         if replicas != self._replicas[name]:
+            self._pods += replicas - self._replicas[name]
             self._replicas[name] = replicas
             self._changed(name)
 

@@ -127,27 +127,39 @@ def shortfalls(lacks: Iterable[Lack]) -> list[pb.Shortfall]:
 def summarise(fleet: MachineColumns, shard_id: str, providers: str) -> pb.ShardSummary:
     """What the shard has."""
     classes = fleet.classes
-    alive = fleet.state > 0
-    spare = alive & (fleet.stamp < 0) & (fleet.flags & np.uint8(_NOT_SPARE) == 0)
-    total = _per_class(fleet, alive)
-    speculative = _per_class(fleet, fleet.state == S.SPECULATIVE)
-    idle_spare = _per_class(fleet, spare & (fleet.state == S.IDLE))
-    speculative_spare = _per_class(fleet, spare & (fleet.state == S.SPECULATIVE))
+    per_state = _per_class_and_state(fleet, np.arange(len(fleet)))
+    total = per_state.sum(axis=1)
+    # Holes have state 0, and whatever their class column says.
+    total -= per_state[:, 0]
+    spare = _per_class_and_state(fleet, _spare_rows(fleet))
     types, zones = _by_type_and_zone(classes, total)
     return pb.ShardSummary(
         total_machines=int(total.sum()),
-        free_machines=int(speculative.sum()) + int(np.count_nonzero(fleet.state == S.IDLE)),
+        free_machines=int(per_state[:, [S.IDLE, S.SPECULATIVE]].sum()),
         per_instance_type_counts=types,
         per_zone_counts=zones,
         provider_address=providers,
-        free_by_class=_free(classes, fleet.symbols.resources, idle_spare, speculative_spare),
-        quota_totals=_quota_totals(classes, speculative, shard_id),
+        free_by_class=_free(
+            classes, fleet.symbols.resources, spare[:, S.IDLE], spare[:, S.SPECULATIVE]
+        ),
+        quota_totals=_quota_totals(classes, per_state[:, S.SPECULATIVE], shard_id),
     )
 
 
-def _per_class(fleet: MachineColumns, which: npt.NDArray[np.bool_]) -> I64:
-    counts = np.bincount(fleet.cls[which], minlength=len(fleet.classes))
-    return counts.astype(np.int64)
+def _per_class_and_state(fleet: MachineColumns, rows: I64) -> I64:
+    """[class, state]: how many of these rows."""
+    states = len(S)
+    both = fleet.cls[rows] * np.int32(states) + fleet.state[rows]
+    counts = np.bincount(np.maximum(both, 0), minlength=states * max(1, len(fleet.classes)))
+    return counts.reshape(-1, states).astype(np.int64)
+
+
+def _spare_rows(fleet: MachineColumns) -> I64:
+    """Free machines that are nobody's."""
+    rows = np.flatnonzero((fleet.state == S.IDLE) | (fleet.state == S.SPECULATIVE))
+    kept = fleet.flags[rows] & np.uint8(_NOT_SPARE) == 0
+    spare: I64 = rows[kept & (fleet.stamp[rows] < 0)]
+    return spare
 
 
 def _by_type_and_zone(classes: ClassTable, total: I64) -> tuple[dict[str, int], dict[str, int]]:
