@@ -168,22 +168,6 @@ def test_check_tries_everything_without_serving() -> None:
     assert "5 slots, 0 hosts with label example" in done.stdout
 
 
-async def test_the_real_substrate_path_runs_with_credentials(tmp_path: Path) -> None:
-    process = ProviderProcess(
-        TEMPLATE, "--seed-count=4", f"--state={tmp_path / 's.db'}",
-        environment={"EXAMPLE_TOKEN": "t"}, log=tmp_path / "log",
-    )  # fmt: skip
-    with process.wait_open() as provider:
-        async with provider.channel() as channel:
-            shard = Shard(Remote(channel))
-            machine = (await shard.machines())[0].id
-            await shard.create(machine)
-            await shard.until(machine, State.IDLE)
-            await shard.delete(machine)
-            await shard.until(machine, State.SPECULATIVE)
-        assert provider.stop() == 0
-
-
 async def test_the_fault_provider_fails_on_command(tmp_path: Path) -> None:
     process = ProviderProcess(FAULT, "--transition-timeout=1s", log=tmp_path / "log")
     with process.wait_open() as provider:
