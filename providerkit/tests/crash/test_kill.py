@@ -138,7 +138,7 @@ def sorted_machines(witness: Witness) -> list[str]:
     return sorted(ids)[:12]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(12 * KILLS + 300)
 async def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
     rng, witness = random.Random(7), Witness()
     state = tmp_path / "state.db"
