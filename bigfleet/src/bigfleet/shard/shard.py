@@ -188,20 +188,25 @@ class Shard:
         """Why this shard is not of use yet; empty when it is."""
         if self.executor.not_ready:
             return self.executor.not_ready
-        if not self._is_ready:
-            waiting = [s.name for s in self.lister.status() if not s.is_first_merged]
-            is_due = self.world.clock.monotonic() >= self._ready_at
-            expected = {site.name for site in self.assignments.sites()}
-            listed = {s.name for s in self.lister.status() if s.is_first_merged}
-            self._is_ready = is_due or (expected <= listed and not waiting)
-            if not self._is_ready:
-                names = ", ".join(sorted(expected - listed | set(waiting)))
-                return f"waiting for the first List of provider {names}"
-        return ""
+        unheard = self._unheard()
+        return f"waiting for the first List of provider {', '.join(unheard)}" if unheard else ""
+
+    def _unheard(self) -> list[str]:
+        """Providers to wait for. Once there are none, or the time is over, there never are."""
+        if self._is_ready:
+            return []
+        heard = {status.name for status in self.lister.status() if status.is_first_merged}
+        unheard = sorted({site.name for site in self.assignments.sites()} - heard)
+        self._is_ready = not unheard or self.world.clock.monotonic() >= self._ready_at
+        return [] if self._is_ready else unheard
 
     async def _decide(self) -> None:
         while True:
             trigger = await self.pace.next()
+            if self._unheard():
+                # With a part of the machines, demand would look unmet that is not.
+                await self._inputs.merge()
+                continue
             await self.cycle.once(trigger)
             if not self._all_listed and len(self.providers) and self.lister.all_first_merged():
                 self._all_listed = True
