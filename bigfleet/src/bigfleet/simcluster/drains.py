@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -102,10 +103,9 @@ class Drains:
             stuck = self._rng.random() < self.behaviour.stuck_drain_rate
             seconds = self.behaviour.evict_seconds.draw(self._rng) if node.pods else 0.0
             if not stuck and seconds < grace:
-                drain.timers.append(
-                    self._agenda.after(seconds, lambda node=node: self._emptied(drain, node))  # type: ignore[misc]
-                )
-        drain.timers.append(self._agenda.after(grace, lambda: self._finish(drain)))
+                emptied = partial(self._emptied, drain, node)
+                drain.timers.append(self._agenda.after(seconds, emptied))
+        drain.timers.append(self._agenda.after(grace, partial(self._finish, drain)))
 
     def _emptied(self, drain: Drain, node: Node) -> None:
         self._empty(node)

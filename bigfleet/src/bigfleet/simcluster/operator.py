@@ -8,6 +8,7 @@ that another process of the same cluster took over: two of them would fight for 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -51,7 +52,7 @@ class SimOperator:
         """Stay connected until cancelled, starting after a delay; demand follows the curve."""
         await asyncio.sleep(delay)
         for step in curve:
-            self.cluster.agenda.after(step.at_seconds, lambda step=step: self._step(step))  # type: ignore[misc]
+            self.cluster.agenda.after(step.at_seconds, partial(self._step, step))
         pauses = Pauses(self._rng)
         try:
             while True:

@@ -30,6 +30,7 @@ class ListeningShard(rpc.ShardServicer):
         self.hellos: list[str] = []
         self.rollups: dict[str, int] = {}
         self.answers: list[str] = []
+        self.ended_in_order = 0
         self.refuse = grpc.StatusCode.OK
         self.heard = asyncio.Event()
         self._newest: dict[str, int] = {}
@@ -60,6 +61,7 @@ class ListeningShard(rpc.ShardServicer):
                 yield pb.ShardMessage(ack=ack)
             elif kind == "bootstrap_response":
                 self.answers.append(frame.bootstrap_response.request_id)
+        self.ended_in_order += 1
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(20):
@@ -173,6 +175,7 @@ async def test_a_run_ends_by_itself_and_sums_up() -> None:
         )
         summary = await simulate(options, said.append)
         assert set(shard.hellos) == {f"sim-{n:04d}" for n in range(4)}
+        assert shard.ended_in_order == 4
     assert summary.ok
     document = json.loads(json.dumps(summary.document()))
     assert (document["clusters"], document["connected"]) == (4, 4)
