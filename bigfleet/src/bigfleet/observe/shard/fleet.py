@@ -7,6 +7,7 @@ other, and a cycle pays nothing for them.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -44,7 +45,7 @@ class ShortfallCounts:
     by_age: tuple[int, ...] = (0,) * len(AGE_BUCKETS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Decided:
     """What a cycle leaves behind for its gauges."""
 
@@ -143,7 +144,7 @@ class FleetCollector(Collector):
         self._prefix = prefix
         self._now = now
         self._decided: Decided | None = None
-        self._counted: tuple[Decided, Counted] | None = None
+        self._counted: tuple[weakref.ref[Decided], Counted] | None = None
         self._used = np.zeros((len(STATES), _TYPES, _BUCKETS), np.bool_)
         self._used[:, :, 0] = True
         self._used[STATES.index("Configured")] = True
@@ -174,10 +175,11 @@ class FleetCollector(Collector):
 
     def _numbers(self, decided: Decided) -> Counted:
         known = self._counted
-        if known is None or known[0] is not decided:
+        if known is None or known[0]() is not decided:
             plan = decided.plan
             counted = count(plan.fleet, plan.demand, decided.policy, decided.now)
-            known = self._counted = (decided, counted)
+            # Weakly: a cycle that is over must not keep its snapshot for the sake of its sums.
+            known = self._counted = (weakref.ref(decided), counted)
         return known[1]
 
     def _inventory(self, decided: Decided | None) -> Metric:
