@@ -102,6 +102,8 @@ class Desk:
         """An operator opens a stream."""
         line = Line(identity)
         line.serving = asyncio.ensure_future(self.sessions.serve(line))
+        # How it ended is looked at by those whom it concerns.
+        line.serving.add_done_callback(lambda task: task.cancelled() or task.exception())
         return line
 
     async def greet(self, cluster: str = "c-1", version: str = "v1") -> Line:

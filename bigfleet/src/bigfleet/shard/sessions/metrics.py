@@ -31,25 +31,3 @@ class SessionMetrics(Protocol):
     def rollup_ingest(self, seconds: float) -> None:
         """A roll-up was decoded, checked and compared."""
         ...
-
-
-class Uncounted:
-    """For whoever does not count."""
-
-    def session_event(self, event: str, active: int) -> None:
-        """Nothing."""
-
-    def session_identity_rejected(self) -> None:
-        """Nothing."""
-
-    def rollup_accepted(self, cluster: str) -> None:
-        """Nothing."""
-
-    def rollup_rejected(self, cluster: str) -> None:
-        """Nothing."""
-
-    def rollup_quarantined(self, cluster: str, held: bool) -> None:
-        """Nothing."""
-
-    def rollup_ingest(self, seconds: float) -> None:
-        """Nothing."""

@@ -31,12 +31,16 @@ class Outbox(Generic[F]):
         self._count = 0
         self._something = asyncio.Event()
         self._room = asyncio.Event()
-        self._taken = 0
+        self._on_hand: list[F] = []
         self._done = asyncio.Event()
         self._changed()
 
     def __len__(self) -> int:
         return len(self._frames)
+
+    def waiting(self) -> list[F]:
+        """What is not on its way yet, in its order."""
+        return [*self._on_hand, *self._frames.values()]
 
     def put(self, frame: F, key: str = "") -> None:
         """Queue a frame, in place of the one with its key; refused when there is no room."""
@@ -54,18 +58,18 @@ class Outbox(Generic[F]):
         while not self._frames:
             await self._something.wait()
         _, frame = self._frames.popitem(last=False)
-        self._taken += 1
+        self._on_hand.append(frame)
         self._changed()
         return frame
 
     def sent(self) -> None:
-        """A frame that was taken is on its way."""
-        self._taken -= 1
+        """The frame that was taken first is on its way."""
+        self._on_hand.pop(0)
         self._changed()
 
     async def flushed(self) -> None:
         """Returns when everything that was put in is on its way."""
-        while self._frames or self._taken:
+        while self._frames or self._on_hand:
             await self._done.wait()
 
     async def has_room(self) -> None:
@@ -76,7 +80,7 @@ class Outbox(Generic[F]):
     def _changed(self) -> None:
         _set(self._something, bool(self._frames))
         _set(self._room, len(self._frames) <= self.bound // 2)
-        _set(self._done, not self._frames and not self._taken)
+        _set(self._done, not self._frames and not self._on_hand)
 
 
 def _set(event: asyncio.Event, value: bool) -> None:

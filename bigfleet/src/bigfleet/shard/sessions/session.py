@@ -77,6 +77,7 @@ class Session:
         self._clock = clock
         self._outbox: Outbox[shard_pb2.ShardMessage] = Outbox(bound)
         self._replay: OrderedDict[str, None] = OrderedDict()
+        self._to_feed = asyncio.Event()
         self._waiting: capacity_pb2.ClusterCapacityNeeds | None = None
         self._arrived = asyncio.Event()
         self._rested = asyncio.Event()
@@ -91,7 +92,8 @@ class Session:
 
     async def run(self, replay: Iterable[str]) -> None:
         """Serve the stream; returns when the operator closed it, raises what else ended it."""
-        self._replay = OrderedDict.fromkeys(replay)
+        for machine_id in replay:
+            self.feed(machine_id)
         self.send(self._host.hello_ack())
         tasks = [
             asyncio.ensure_future(work)
@@ -137,6 +139,15 @@ class Session:
             self._replay.pop(message.node_state_update.machine_id, None)
         return True
 
+    def unsent(self) -> list[shard_pb2.ShardMessage]:
+        """Frames nobody will send any more, once it has ended."""
+        return self._outbox.waiting()
+
+    def feed(self, machine_id: str) -> None:
+        """Tell of a machine when there is room, as it is then."""
+        self._replay[machine_id] = None
+        self._to_feed.set()
+
     async def ask(self, request: shard_pb2.BootstrapRequest) -> Blob:
         """Ask for a node's data and wait for it."""
         if not self.send(shard_pb2.ShardMessage(bootstrap_request=request)):
@@ -157,14 +168,18 @@ class Session:
 
     async def _feed(self) -> None:
         fed = 0
-        while self._replay:
-            await self._outbox.has_room()
+        while True:
             if not self._replay:
+                self._to_feed.clear()
+                await self._to_feed.wait()
+            await self._outbox.has_room()
+            if self.ended:
                 return
-            machine_id, _ = self._replay.popitem(last=False)
-            frame = self._host.frame_now(self.cluster, machine_id)
-            if frame is not None:
-                self.send(frame, frame.node_state_update.supersedes_key)
+            if self._replay:
+                machine_id, _ = self._replay.popitem(last=False)
+                frame = self._host.frame_now(self.cluster, machine_id)
+                if frame is not None:
+                    self.send(frame, frame.node_state_update.supersedes_key)
             fed += 1
             if fed % _FED_AT_ONCE == 0:
                 await asyncio.sleep(0)

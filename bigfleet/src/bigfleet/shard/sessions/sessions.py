@@ -73,7 +73,7 @@ class Sessions:
         self._standing = standing
         self._bound = outbox_bound
         self._open: dict[str, Session] = {}
-        self._updates = NodeUpdates(machines, nodes.node_name, self.send)
+        self._updates = NodeUpdates(machines, nodes.node_name, self)
 
     # -- who is there ----------------------------------------------------------------------------
 
@@ -124,6 +124,7 @@ class Sessions:
                     f"a newer session of cluster {cluster!r} has taken over",
                 )
             )
+            self._updates.undelivered(cluster, old.unsent())
             self._metrics.session_event("replaced", len(self._open))
             _tell(self.on_close, cluster)
         self._metrics.session_event("installed", len(self._open))
@@ -142,6 +143,7 @@ class Sessions:
         _log.info("operator session closed", extra={"cluster": cluster})
         if self._open.get(cluster) is session:
             del self._open[cluster]
+            self._updates.undelivered(cluster, session.unsent())
             self._metrics.session_event("removed", len(self._open))
             _tell(self.on_close, cluster)
 
@@ -168,6 +170,12 @@ class Sessions:
         if message.HasField("need_verdicts") and not session.software_version:
             return False
         return session.send(message, key)
+
+    def feed(self, cluster: str, machine_id: str) -> None:
+        """Tell a cluster of a machine when there is room, as it is then."""
+        session = self._session(cluster)
+        if session is not None:
+            session.feed(machine_id)
 
     async def bootstrap(
         self, cluster: str, profile: Profile, machine: Machine, seconds: float

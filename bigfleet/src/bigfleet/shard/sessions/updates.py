@@ -1,16 +1,17 @@
 """Changes of machines, told to the clusters they concern.
 
 A machine concerns the cluster it is bound to, or else the one it is stamped for. A change is told
-to that cluster, and to the one it concerned before: drained, failed, or withdrawn. A machine that
-failed and lost its binding is shown as failed until its provider has healed it. What a cluster
-without a session misses it is told by the replay, which reads each machine when its turn comes;
-farewells, which no replay would show, are kept for it.
+to that cluster, and to the one it concerned before: as failed, or as withdrawn, also after a drain,
+since of the frames in between some may have been superseded. A machine that failed and lost its
+binding is shown as failed until its provider has healed it. What a cluster without a session misses
+it is told by the replay, which reads each machine when its turn comes; farewells, which no replay
+would show, are kept for it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -20,8 +21,6 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 S = MachineState
 OnChange = Callable[[Machine | None, Machine | None], None]
-Send = Callable[[str, pb.ShardMessage, str], bool]
-"""Cluster, frame, key: whether a session took it."""
 
 _FAREWELLS: Final = 8192
 """Kept per cluster; the oldest go first."""
@@ -46,6 +45,22 @@ class Machines(Protocol):
         ...
 
 
+class Lines(Protocol):
+    """The open sessions, as far as machines are told of."""
+
+    def connected(self, cluster: str) -> bool:
+        """Whether a cluster can be told something now."""
+        ...
+
+    def send(self, cluster: str, message: pb.ShardMessage, key: str = "") -> bool:
+        """Queue a frame for a cluster; whether a session took it."""
+        ...
+
+    def feed(self, cluster: str, machine_id: str) -> None:
+        """Tell a cluster of a machine when there is room, as it is then."""
+        ...
+
+
 def concerns(machine: Machine | None) -> str:
     """The cluster a machine is bound to or, where it is bound to none, meant for."""
     if machine is None:
@@ -59,10 +74,10 @@ def concerns(machine: Machine | None) -> str:
 class NodeUpdates:
     """Tells clusters of their machines."""
 
-    def __init__(self, machines: Machines, node_name: Callable[[str], str], send: Send) -> None:
+    def __init__(self, machines: Machines, node_name: Callable[[str], str], lines: Lines) -> None:
         self._machines = machines
         self._node_name = node_name
-        self._send = send
+        self._lines = lines
         self._failed: dict[str, str] = {}
         """Machines without a binding that a cluster sees as failed, and which cluster."""
         self._farewells: dict[str, OrderedDict[str, pb.NodeStateUpdate]] = {}
@@ -74,9 +89,8 @@ class NodeUpdates:
         self._end_failure(before, after, now)
         if before is not None and was and was != now:
             self._part(was, before, after)
-        if after is not None and now and (was != now or _shows(before, after)):
-            self._take_farewell(now, after.id)
-            self._send(now, self._frame(after, now), node_key(after.id))
+        if after is not None and now:
+            self._tell(now, was, before, after)
 
     def replay(self, cluster: str) -> list[str]:
         """The machines a cluster is told of when its session begins."""
@@ -88,9 +102,19 @@ class NodeUpdates:
         """What a cluster is told of a machine at this moment, if anything."""
         machine = self._machines.get(machine_id)
         farewell = self._take_farewell(cluster, machine_id)
-        if machine is not None and cluster in (concerns(machine), self._failed.get(machine_id)):
+        if machine is not None and self._is_shown(cluster, machine):
             return self._frame(machine, cluster)
         return None if farewell is None else pb.ShardMessage(node_state_update=farewell)
+
+    def undelivered(self, cluster: str, frames: Iterable[pb.ShardMessage]) -> None:
+        """A session ended with these frames unsent; farewells among them are still owed."""
+        for frame in frames:
+            update = frame.node_state_update
+            if not update.withdrawn or update.machine_id in self._farewells.get(cluster, ()):
+                # One that is kept already came after the session had ended.
+                continue
+            if not self._is_shown(cluster, self._machines.get(update.machine_id)):
+                self._keep_farewell(cluster, update)
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good."""
@@ -98,21 +122,36 @@ class NodeUpdates:
         for machine in [m for m, whose in self._failed.items() if whose == cluster]:
             del self._failed[machine]
 
+    def _is_shown(self, cluster: str, machine: Machine | None) -> bool:
+        if machine is None:
+            return False
+        return cluster in (concerns(machine), self._failed.get(machine.id))
+
     def _frame(self, machine: Machine, cluster: str) -> pb.ShardMessage:
         name = self._node_name(machine.id) if machine.cluster == cluster else ""
         return pb.ShardMessage(node_state_update=node_state(machine, cluster, name))
+
+    def _tell(self, cluster: str, was: str, before: Machine | None, after: Machine) -> None:
+        if was != cluster:
+            self._take_farewell(cluster, after.id)
+        if not self._lines.connected(cluster):
+            return
+        if before is None:
+            # All machines of a shard are seen for the first time at once.
+            self._lines.feed(cluster, after.id)
+        elif was != cluster or _shows(before, after):
+            self._lines.send(cluster, self._frame(after, cluster), node_key(after.id))
 
     def _part(self, cluster: str, before: Machine, after: Machine | None) -> None:
         if after is None:
             self._farewell(cluster, gone(before, cluster))
         elif after.state is S.FAILED:
             self._failed[after.id] = cluster
-            self._send(cluster, self._frame(after, cluster), node_key(after.id))
+            self._lines.send(cluster, self._frame(after, cluster), node_key(after.id))
         else:
-            # Idle after a drain says by itself that the node is gone.
-            drained = after.state is S.IDLE and before.state in (S.DRAINING, S.CONFIGURED)
+            # What goes on between the machine and somebody else is no business of this cluster.
             shown = replace(after, state=S.IDLE) if concerns(after) else after
-            self._farewell(cluster, node_state(shown, cluster, withdrawn=not drained))
+            self._farewell(cluster, node_state(shown, cluster, withdrawn=True))
 
     def _end_failure(self, before: Machine | None, after: Machine | None, now: str) -> None:
         if before is None or (after is not None and after.state is S.FAILED):
@@ -127,8 +166,10 @@ class NodeUpdates:
 
     def _farewell(self, cluster: str, frame: pb.NodeStateUpdate) -> None:
         message = pb.ShardMessage(node_state_update=frame)
-        if self._send(cluster, message, node_key(frame.machine_id)):
-            return
+        if not self._lines.send(cluster, message, node_key(frame.machine_id)):
+            self._keep_farewell(cluster, frame)
+
+    def _keep_farewell(self, cluster: str, frame: pb.NodeStateUpdate) -> None:
         kept = self._farewells.setdefault(cluster, OrderedDict())
         kept[frame.machine_id] = frame
         if len(kept) > _FAREWELLS:
@@ -139,8 +180,7 @@ class NodeUpdates:
         return None if kept is None else kept.pop(machine_id, None)
 
 
-def _shows(before: Machine | None, after: Machine) -> bool:
+def _shows(before: Machine, after: Machine) -> bool:
     """Whether a frame would look different; a change to the same tells that its node has a name."""
-    if before is None or before == after:
-        return True
-    return any(getattr(before, name) != getattr(after, name) for name in _SHOWN)
+    changed = any(getattr(before, name) != getattr(after, name) for name in _SHOWN)
+    return changed or before == after

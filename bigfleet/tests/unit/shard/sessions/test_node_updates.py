@@ -1,13 +1,15 @@
 """Which clusters are told of which changes of machines."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from bigfleet.model import Machine, MachineState
 from bigfleet.shard.nodes import NodeSeen
+from bigfleet.shard.sessions.errors import SessionEnd
 from bigfleet.shard.sessions.updates import NodeUpdates
-from operators import Desk, Line, machine, stamp, turns
+from operators import Desk, Line, hello, machine, stamp, turns
 
 S = MachineState
 Told = tuple[str, str, bool]
@@ -56,7 +58,7 @@ async def test_every_state_of_a_machines_life_is_told_and_idle_ends_it() -> None
     desk.book.start("m-1", S.DRAINING)
     assert await told(line) == [("m-1", "Draining", False)]
     desk.book.take(machine("m-1", S.IDLE))
-    assert await told(line) == [("m-1", "Idle", False)]
+    assert await told(line) == [("m-1", "Idle", True)]
     desk.book.start("m-1", S.DELETING)
     assert await told(line) == []
 
@@ -97,7 +99,7 @@ async def test_a_preempted_machine_ends_with_one_cluster_and_begins_with_the_oth
     desk.book.leave("m-1", stamp("c-2"))
     desk.book.start("m-1", S.DRAINING)
     desk.book.take(machine("m-1", S.IDLE))
-    assert await told(victim) == [("m-1", "Idle", False)]
+    assert await told(victim) == [("m-1", "Idle", True)]
     assert await told(preemptor) == [("m-1", "Idle", False)]
 
 
@@ -169,10 +171,26 @@ async def test_a_cluster_that_was_away_is_told_what_it_lost_meanwhile() -> None:
     desk.book.vanish("m-2")
     again = await desk.greet()
     assert sorted(await told(again)) == [
-        ("m-1", "Idle", False), ("m-2", "Failed", True), ("m-3", "Configured", False),
+        ("m-1", "Idle", True), ("m-2", "Failed", True), ("m-3", "Configured", False),
     ]  # fmt: skip
     third = await desk.greet()
     assert await told(third) == [("m-3", "Configured", False)]
+
+
+async def test_farewells_that_were_never_sent_are_told_in_the_next_session() -> None:
+    desk = Desk()
+    desk.book.take(machine("m-1", cluster="c-1"))
+    desk.book.take(machine("m-2", cluster="c-1"))
+    deaf = Line(window=1)
+    deaf.serving = asyncio.ensure_future(desk.sessions.serve(deaf))
+    deaf.say(hello=hello())
+    await turns()
+    desk.book.vanish("m-1")
+    desk.book.start("m-2", S.DRAINING)
+    again = await desk.greet()
+    assert await told(again) == [("m-1", "Failed", True), ("m-2", "Draining", False)]
+    with pytest.raises(SessionEnd):
+        await deaf.ended()
 
 
 async def test_a_machine_that_came_back_meanwhile_is_told_as_it_is() -> None:
@@ -199,7 +217,7 @@ class Columns:
 
 def test_the_replay_reads_a_machine_when_its_turn_comes() -> None:
     columns = Columns(machine("m-1", cluster="c-1"), machine("m-2", cluster="c-1"))
-    updates = NodeUpdates(columns, lambda _: "", lambda *_: True)  # type: ignore[arg-type]
+    updates = NodeUpdates(columns, lambda _: "", Desk().sessions)  # type: ignore[arg-type]
     turn = updates.replay("c-1")
     columns.known["m-1"] = machine("m-1", S.DRAINING, cluster="c-1")
     del columns.known["m-2"]
@@ -215,3 +233,25 @@ async def test_machines_of_nobody_concern_nobody(state: MachineState) -> None:
     line = await desk.greet()
     desk.book.take(machine("m-1", state))
     assert await told(line) == []
+
+
+async def test_a_fleet_seen_at_once_does_not_overflow_a_session() -> None:
+    desk = Desk(outbox_bound=8)
+    line = await desk.greet()
+    for number in range(200):
+        desk.book.take(machine(f"m-{number:03}", cluster="c-1"))
+    updates = [(await line.told()).node_state_update.machine_id for _ in range(200)]
+    assert updates == [f"m-{number:03}" for number in range(200)]
+
+
+async def test_changes_that_an_operator_does_not_read_end_its_session() -> None:
+    desk = Desk(outbox_bound=8)
+    for number in range(20):
+        desk.book.take(machine(f"m-{number:03}", cluster="c-1"))
+    line = await desk.greet()
+    await told(line)
+    for number in range(20):
+        desk.book.start(f"m-{number:03}", S.DRAINING)
+    assert not desk.sessions.connected("c-1")
+    again = await desk.greet()
+    assert await told(again) == [(f"m-{number:03}", "Draining", False) for number in range(20)]
