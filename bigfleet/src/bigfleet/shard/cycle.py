@@ -21,14 +21,15 @@ from bigfleet.model import Machine
 from bigfleet.model.columns import Demand, MachineColumns
 from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.book import Book
+from bigfleet.shard.execute.rails import portions
 from bigfleet.shard.orders import Order, begun, orders_of, settle_credits
 from bigfleet.shard.ports import Clock, Offload
 
 PHASES: Final = (
     "ingest", "reconcile", "snapread", "normalise", "phase1", "phase2", "phase3", "emit", "execute",
 )  # fmt: skip
-_TOLD_AT_ONCE: Final = 200
-"""Changes told between two turns of the event loop: a few milliseconds of work."""
+_AT_ONCE: Final = 200
+"""Orders handed over between two turns of the event loop: some ten milliseconds of work."""
 _NS: Final = 1e9
 
 
@@ -120,14 +121,12 @@ class Cycle:
         permitted = self.outputs.permit(orders, policy)
         settle_credits(plan, self.book)
         marks.append(self.timer())
-        accepted = self.outputs.accept(permitted, self.number)
-        told = self.begin(accepted)
+        accepted = await self._hand_over(permitted)
         marks.append(self.timer())
         self.outputs.show(Outcome(self.number, trigger, now, plan, policy, accepted, changes))
         marks.append(self.timer())
         record = self._record(trigger, started, marks, plan, accepted, changes, cpu_begin)
         self.outputs.finished(record)
-        await self._tell(told)
         return record
 
     async def _decide(
@@ -153,10 +152,15 @@ class Cycle:
         self.book.inventory.put_many([after for _, after in changes])
         return changes
 
-    async def _tell(self, changes: Sequence[tuple[Machine, Machine]]) -> None:
-        for start in range(0, len(changes), _TOLD_AT_ONCE):
-            self.book.tell(changes[start : start + _TOLD_AT_ONCE])
+    async def _hand_over(self, orders: Sequence[Order]) -> list[Order]:
+        """Queue orders in portions; those that were taken, told to everybody before they run."""
+        accepted: list[Order] = []
+        for portion in portions(orders, _AT_ONCE):
+            taken = self.outputs.accept(portion, self.number)
+            self.book.tell(self.begin(taken))
+            accepted.extend(taken)
             await asyncio.sleep(0)
+        return accepted
 
     def _record(
         self,

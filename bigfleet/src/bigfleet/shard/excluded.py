@@ -37,6 +37,9 @@ class Excluded:
     def __len__(self) -> int:
         return len(self._ids)
 
+    def __contains__(self, machine_id: object) -> bool:
+        return machine_id in self._ids
+
     def watch(self, book: Book) -> None:
         """Exclude machines again as they are seen."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from bigfleet.decision import Carry, Policy
 from bigfleet.model import CapacityType, Machine, MachineState
 from bigfleet.model.columns import Demand
 from bigfleet.model.facts import ClusterFacts
-from bigfleet.model.lifecycle import BOUND
+from bigfleet.model.lifecycle import ALLOCATABLE, BOUND
 from bigfleet.shard.book import Book
 from bigfleet.shard.execute.failures import remembered
 from bigfleet.shard.execute.pool import Executor
@@ -65,7 +65,10 @@ class CycleInputs:
     """What flags set."""
     quotas: Callable[[], Mapping[tuple[str, str], int]]
     on_loss: Callable[[Machine], None]
+    excluded: Callable[[str], bool]
+    """Whether a person keeps a machine out."""
     metrics: MergeMetrics
+    _left_out: set[str] = field(default_factory=set)
 
     async def demand(self, carry: Carry) -> Demand:
         """All demand, with what is known of the clusters."""
@@ -108,7 +111,24 @@ class CycleInputs:
             if status.name in reconciled.merged:
                 self.metrics.provider_merged(status.name, status.region)
             self.metrics.removals_held(status.name, status.region, status.held)
+        self._keep_off()
         return reconciled.changes
+
+    def _keep_off(self) -> None:
+        """Leave machines out of the decision while they wait after a failure.
+
+        They would be picked again, and refused again, until the wait is over.
+        """
+        inventory = self.book.inventory
+        waiting = set(filter(self._is_free, self.executor.failures.waiting()))
+        for ids, out in ((self._left_out - waiting, False), (waiting - self._left_out, True)):
+            rows = [inventory.row(m) for m in ids if m in inventory and not self.excluded(m)]
+            inventory.set_excluded(np.array(rows, np.int64), out)
+        self._left_out = waiting
+
+    def _is_free(self, machine_id: str) -> bool:
+        machine = self.book.get(machine_id)
+        return machine is not None and machine.state in ALLOCATABLE
 
     def _facts(self, backed_off: frozenset[str]) -> dict[str, ClusterFacts]:
         known = dict.fromkeys((*self.book.symbols.clusters, *self.needs.clusters()))

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bigfleet.decision import Policy, Reason
-from bigfleet.model import MachineState
+from bigfleet.observe.ages import TransitionAges
 from bigfleet.observe.cycles import CycleRecord, CycleRing
 from bigfleet.observe.shard import ShardMetrics
+from bigfleet.shard.attribution import attribute_phases, attribute_plan
 from bigfleet.shard.book import Book
 from bigfleet.shard.cycle import Outcome
 from bigfleet.shard.execute.pool import Executor
@@ -19,6 +20,7 @@ from bigfleet.shard.hints import Hints
 from bigfleet.shard.ledger import Ledger
 from bigfleet.shard.orders import Order
 from bigfleet.shard.ports import Clock
+from bigfleet.shard.reconcile.lister import Lister
 from bigfleet.shard.sessions.needs import NeedsTable
 from bigfleet.shard.sessions.sessions import Sessions
 from bigfleet.shard.verdicts import Verdicts
@@ -39,7 +41,10 @@ class CycleOutputs:
     rails: Rails
     forced: Forced
     clock: Clock
+    lister: Lister
     metrics: ShardMetrics
+    attribution: bool
+    """Whether every cycle is written to the log phase by phase."""
     escalate: Callable[[], None]
     """A shortfall has become old enough for the coordinator."""
     again: Callable[[], None]
@@ -56,6 +61,8 @@ class CycleOutputs:
 
     def __post_init__(self) -> None:
         self._started = self.clock.monotonic()
+        self.ages = TransitionAges(self.clock.now)
+        self.book.on_change.append(self.ages)
 
     def permit(self, orders: Sequence[Order], policy: Policy) -> Sequence[Order]:
         """The orders that rails let through."""
@@ -80,7 +87,8 @@ class CycleOutputs:
         listening = [c for c in connected if self.sessions.knows_additions(c)]
         for told in self.verdicts.changes(plan, listening):
             self.sessions.send(told.cluster, told.message)
-        self.metrics.decided(plan, policy, now, self.ledger.counts(), self._oldest())
+        absent = {"absent": sum(status.held for status in self.lister.status())}
+        self.metrics.decided(plan, policy, now, self.ledger.counts(), self.ages.oldest(), absent)
         self.metrics.occ(plan.counters, int((plan.claimed >= 0).sum()))
         self.metrics.reclaims_unforced(self.forced.unforced(plan, policy, now))
         self.metrics.stockouts_cooling(len(plan.carry.cooling(now)))
@@ -89,6 +97,8 @@ class CycleOutputs:
             if held:
                 self.metrics.provisions_held(name, held)
         self.metrics.clusters({*connected, *self.needs.clusters()})
+        if self.attribution:
+            attribute_plan(outcome.number, plan)
 
     def finished(self, record: CycleRecord) -> None:
         """The cycle is over."""
@@ -101,14 +111,10 @@ class CycleOutputs:
         if record.cycle == 1:
             self.metrics.first_decision(self.clock.monotonic() - self._started)
         self.cycles.add(record)
+        if self.attribution:
+            attribute_phases(record)
 
     def session_ended(self, cluster: str) -> None:
         """What a cluster was told is told again to its next session."""
         self.hints.forget(cluster)
         self.verdicts.forget(cluster)
-
-    def _oldest(self) -> dict[MachineState, int]:
-        oldest: dict[MachineState, int] = {}
-        for state, since in self.book.moving_since().values():
-            oldest[state] = min(since, oldest.get(state, since))
-        return oldest

@@ -79,15 +79,13 @@ async def serve(
     session should have to wait for.
     """
     parsing, deciding = Threads("parse", _PARSING_THREADS), Threads("decide", 1)
-    server = WireServer(
-        (SESSION_SERVICE, READ_SERVICE, ADMIN_SERVICE),
-        None if serving.tls is None else ServerTls(serving.tls),
-    )
     try:
         begun = timer()
         await deciding(warm_up)
         _log.info("engine ready", extra={"seconds": round(timer() - begun, 1)})
         shard = await Shard.open(tuning, _world(tuning, serving, parsing, deciding))
+        tls = None if serving.tls is None else ServerTls(serving.tls, shard.metrics.tls_expiry)
+        server = WireServer((SESSION_SERVICE, READ_SERVICE, ADMIN_SERVICE), tls)
         if serving.paused and not shard.pause.on:
             await shard.pause.pause("started with --pause")
         facade = Facade(shard)
@@ -95,15 +93,16 @@ async def serve(
         rpc.add_ShardReadServicer_to_server(ShardReadServicer(facade, parsing), server.grpc)
         rpc.add_ShardAdminServicer_to_server(ShardAdminServicer(facade), server.grpc)
         address = await server.start(serving.listen)
+        readiness = _Readiness(shard.not_ready())
         pages = Pages(
             shard.metrics.registry,
-            shard.not_ready,
+            readiness.__str__,
             debug_pages(shard.outputs.cycles, asyncio.get_running_loop()),
         )
         http = HttpServer.start(serving.metrics_addr, pages)
         on_listening(Listening(address, shard))
         try:
-            await _live(shard, server, stop)
+            await _live(shard, server, readiness, stop)
         finally:
             await server.stop(_LET_CALLS_END)
             await shard.close()
@@ -114,25 +113,37 @@ async def serve(
         deciding.close()
 
 
-async def _live(shard: Shard, server: WireServer, stop: asyncio.Event) -> None:
+class _Readiness:
+    """Why a shard is not ready, looked up on the event loop and read by the thread of /readyz."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+    async def follow(self, shard: Shard, server: WireServer) -> None:
+        """Health says what /readyz says, until cancelled."""
+        was: bool | None = None
+        while True:
+            self.reason = shard.not_ready()
+            is_ready = not self.reason
+            if is_ready is not was:
+                await server.ready(is_ready)
+                was = is_ready
+            await asyncio.sleep(_READINESS_SECONDS)
+
+
+async def _live(
+    shard: Shard, server: WireServer, readiness: _Readiness, stop: asyncio.Event
+) -> None:
     async with asyncio.TaskGroup() as group:
         life = group.create_task(shard.run())
-        readiness = group.create_task(_follow_readiness(shard, server))
+        following = group.create_task(readiness.follow(shard, server))
         await stop.wait()
         await shard.stop()
         life.cancel()
-        readiness.cancel()
-
-
-async def _follow_readiness(shard: Shard, server: WireServer) -> None:
-    """Health says what /readyz says."""
-    was: bool | None = None
-    while True:
-        is_ready = not shard.not_ready()
-        if is_ready is not was:
-            await server.ready(is_ready)
-            was = is_ready
-        await asyncio.sleep(_READINESS_SECONDS)
+        following.cancel()
 
 
 def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads) -> World:

@@ -156,6 +156,7 @@ class ShardSettings(ProcessSettings):
             ),
             outbox_bound=self.outbox_size,
             metrics_warmup_cycles=self.metrics_warmup_cycles,
+            phase_attribution=self.phase_attribution_log,
         )
 
     def _policy(self) -> Policy:

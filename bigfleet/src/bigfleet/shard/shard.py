@@ -124,11 +124,13 @@ class Shard:
         self.coordinator = self._coordination(loaded.remembered)
         self._inputs = CycleInputs(
             self.book, self.needs, self.sessions, self.lister, self.executor, self.rails, clock,
-            tuning.policy, self.assignments.quotas, self._lost, self.metrics,
+            tuning.policy, self.assignments.quotas, self._lost, self.excluded.__contains__,
+            self.metrics,
         )  # fmt: skip
         self.outputs = CycleOutputs(
             self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,
-            self.metrics, escalate=self._escalate, again=self.pace.wake,
+            self.lister, self.metrics, tuning.phase_attribution, escalate=self._escalate,
+            again=self.pace.wake,
         )  # fmt: skip
         self.cycle = Cycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,

@@ -33,3 +33,5 @@ class Tuning:
     quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
     outbox_bound: int = DEFAULT_BOUND
     metrics_warmup_cycles: int = 0
+    phase_attribution: bool = False
+    """Write to the log where each cycle's time went, and why."""

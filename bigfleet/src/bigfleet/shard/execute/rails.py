@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,6 +59,18 @@ def units(orders: Iterable[Order]) -> list[list[Order]]:
             found.append(unit)
         unit.append(order)
     return found
+
+
+def portions(orders: Iterable[Order], about: int) -> Iterator[list[Order]]:
+    """Orders in portions of about so many; what goes together is in one of them."""
+    portion: list[Order] = []
+    for unit in units(orders):
+        portion += unit
+        if len(portion) >= about:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
 
 
 def limited(orders: Sequence[Order], most: int) -> Cut:
