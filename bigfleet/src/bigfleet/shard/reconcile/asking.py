@@ -11,6 +11,7 @@ import asyncio
 import logging
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -28,7 +29,7 @@ from bigfleet.provider import (
 )
 from bigfleet.shard.book import Book
 from bigfleet.shard.ports import Clock, Offload
-from bigfleet.shard.reconcile.answers import MOST_RECORDS, Answer, Inbox, Walk
+from bigfleet.shard.reconcile.answers import PART, Answer, Inbox, Walk
 from bigfleet.shard.reconcile.digests import Digests
 from bigfleet.shard.reconcile.feed import Feed
 
@@ -136,12 +137,12 @@ class Asking:
     async def _bring(self, feed: Feed, found: _Found, answer: Answer, ends: bool) -> None:
         """Queue the records of an answer that are news, then the end of the walk."""
         news = await self._news(feed, found, answer.walk)
-        for start in range(0, len(news), MOST_RECORDS):
+        for start in range(0, len(news), PART):
             part = Answer(
                 answer.provider, answer.asked_at, answer.asked, answer.since, walk=answer.walk
             )
-            for at in range(start, min(start + MOST_RECORDS, len(news)), _DECODED):
-                piece = news[at : min(at + _DECODED, start + MOST_RECORDS)]
+            for at in range(start, min(start + PART, len(news)), _DECODED):
+                piece = news[at : min(at + _DECODED, start + PART)]
                 good, bad = await self._offload(partial(_decode, feed.client, found, piece))
                 part.machines += good
                 part.refused += bad
@@ -204,6 +205,9 @@ def _find_some(found: _Found, feed: Feed) -> bool:
                 ids.append("")
         else:
             ids.append(id_of(record))
+            with suppress(MachineError):
+                # Nothing of an answer may be used when one of its states is unknown.
+                feed.client.decode(record)
     return more
 
 

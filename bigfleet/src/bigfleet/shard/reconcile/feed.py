@@ -24,7 +24,7 @@ class Feed:
     asked: int = 0
     unresolved: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     """Records that came while they could not be taken: they have to come again."""
-    recheck: set[str] = field(default_factory=set)
+    recheck: dict[str, None] = field(default_factory=dict)
     """The same where there is no cursor to go back to."""
     in_flight: set[str] = field(default_factory=set)
     walk: Walk | None = None

@@ -32,7 +32,7 @@ from bigfleet.shard.reconcile.restoring import in_its_grace, is_worth_rememberin
 
 I64 = npt.NDArray[np.int64]
 
-KNOWN: Final = 8
+KNOWN: Final = 5
 _MOST_COMPLAINTS: Final = 10_000
 _BOUND: Final = (MachineState.CONFIGURING, MachineState.CONFIGURED, MachineState.DRAINING)
 _log = logging.getLogger(__name__)
@@ -193,6 +193,8 @@ class Merger:
             for machine, digest in new:
                 self._take(feed, answer, machine, digest, into)
             return
+        # Sorts these few in among the others now; the next reader would have to wait for all.
+        self.book.inventory.snapshot()
         self.book.tell((None, machine) for machine in machines)
         for row, (machine, digest) in zip(rows.tolist(), new, strict=True):
             feed.unresolved.pop(machine.id, None)
@@ -247,7 +249,7 @@ class Merger:
         if answer.since:
             feed.unresolved.setdefault(machine_id, (answer.asked, answer.since))
         elif feed.has_cursor or not answer.asked:
-            feed.recheck.add(machine_id)
+            feed.recheck[machine_id] = None
 
     def _remove(self, known: Machine, into: Reconciled, *, is_loss: bool) -> None:
         taken = self.book.vanish(known.id)

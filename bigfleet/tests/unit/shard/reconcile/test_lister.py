@@ -196,6 +196,22 @@ async def test_an_unknown_state_makes_the_whole_list_unusable() -> None:
 
 
 @on_virtual_time
+async def test_an_unknown_state_is_found_wherever_it_stands_in_the_record() -> None:
+    cloud = cloud_of(*(f"m-{n}" for n in range(40)))
+    odd = record("odd").SerializeToString().replace(b"\x10\x03", b"", 1) + b"\x10\x4d"
+    answered = cloud.list_raw
+
+    async def with_odd(request: pb.ListFilter, seconds: float) -> bytes:
+        return await answered(request, seconds) + b"\x0a" + bytes([len(odd)]) + odd
+
+    cloud.list_raw = with_odd  # type: ignore[method-assign]
+    async with shard_of(cloud) as shard:
+        await shard.after(5)
+        assert shard.states() == {}
+        assert "state 77" in shard.lister.status()[0].last_error
+
+
+@on_virtual_time
 async def test_a_bad_record_is_refused_alone_and_the_last_good_one_stays(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
