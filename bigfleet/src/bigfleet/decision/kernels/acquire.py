@@ -24,10 +24,10 @@ from bigfleet.decision.kernels.layout import (
 )
 from bigfleet.decision.kernels.spread import count_claim, skew_holds
 from bigfleet.decision.kernels.stamps import stamp_new
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 
-@jit
+@inner
 def take(
     ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, r: int, m: int, sign: int
 ) -> None:
@@ -42,7 +42,7 @@ def take(
         count_claim(ma, ro, fa, wo, r, m, sign)
 
 
-@jit
+@inner
 def acquire(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool,
@@ -71,7 +71,7 @@ def acquire(
     return takes, heads
 
 
-@jit
+@inner
 def _take_head(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, h: int, takes: int, planned: bool,
@@ -88,7 +88,7 @@ def _take_head(
     set_head(ma, ids, sc, h, ho.bucket[at] if at >= 0 else -1)
 
 
-@jit
+@inner
 def _take_run(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, best: int, heads: int, takes: int, planned: bool,
@@ -127,7 +127,7 @@ def _take_run(
     return takes
 
 
-@jit
+@inner
 def give_back(
     ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, takes: int,
     heads: int,
@@ -169,7 +169,7 @@ def give_back(
     return kept
 
 
-@jit
+@inner
 def _redundant(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
     """The rest covers without it."""
     c = ma.cls[m]
@@ -179,7 +179,7 @@ def _redundant(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
     return True
 
 
-@jit
+@inner
 def commit(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, takes: int) -> None:
     """What was taken becomes the row's."""
     for t in range(takes):
@@ -196,7 +196,7 @@ def commit(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, takes: int) ->
         note(wo, m)
 
 
-@jit
+@inner
 def note(wo: Work, entry: int) -> None:
     """Remember that a free machine was taken (or, as ``-2 - m``, became free again)."""
     wo.log[wo.log_size[0]] = entry

@@ -18,10 +18,10 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 
-@jit
+@inner
 def look_at(cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> int:
     """Fill what class ``c`` gives to row ``r``; returns its flags."""
     if sc.give_row[c] == r:
@@ -50,7 +50,7 @@ def look_at(cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> in
     return flags
 
 
-@jit
+@inner
 def covered(left: I64, width: int) -> bool:
     for j in range(width):
         if left[j] > 0:
@@ -58,7 +58,7 @@ def covered(left: I64, width: int) -> bool:
     return True
 
 
-@jit
+@inner
 def reduces(sc: Scratch, c: int, left: I64, width: int) -> bool:
     """A machine of the class makes the deficit smaller; ``look_at`` was called before."""
     for j in range(width):
@@ -67,13 +67,13 @@ def reduces(sc: Scratch, c: int, left: I64, width: int) -> bool:
     return False
 
 
-@jit
+@inner
 def subtract(sc: Scratch, c: int, left: I64, width: int, times: int) -> None:
     for j in range(width):
         left[j] -= times * sc.give[c, j]
 
 
-@jit
+@inner
 def fits(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
     """The machine holds all requirements of the row."""
     if not fa.matches[ro.match[r], ma.cls[m]]:
@@ -85,7 +85,7 @@ def fits(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
     return True
 
 
-@jit
+@inner
 def domain_of(ma: Machines, fa: Facts, key: int, m: int) -> int:
     """The machine's domain under a domain key, -1 for none."""
     column = fa.domain_column[key]
@@ -94,7 +94,7 @@ def domain_of(ma: Machines, fa: Facts, key: int, m: int) -> int:
     return fa.domain_of_class[key, ma.cls[m]]
 
 
-@jit
+@inner
 def in_domain(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int) -> bool:
     """A plain row takes machines from anywhere, a gang only from its domain."""
     key = ro.domain_key[r]
@@ -103,7 +103,7 @@ def in_domain(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int) -> bo
     return wo.domain[r] >= 0 and domain_of(ma, fa, key, m) == wo.domain[r]
 
 
-@jit
+@inner
 def worst_share(give: I64, left: I64, width: int) -> tuple[int, int]:
     """Share of the remaining deficit that is given, in the worst dimension, capped at 1."""
     top, bottom = 1, 1
@@ -114,7 +114,7 @@ def worst_share(give: I64, left: I64, width: int) -> tuple[int, int]:
     return top, bottom
 
 
-@jit
+@inner
 def compare_cost(cost_a: int, give_a: I64, cost_b: int, give_b: I64, left: I64, width: int) -> int:
     """Sign of the difference in effective cost per useful unit."""
     top_a, bottom_a = worst_share(give_a, left, width)
@@ -122,7 +122,7 @@ def compare_cost(cost_a: int, give_a: I64, cost_b: int, give_b: I64, left: I64, 
     return compare_products(cost_a, bottom_a, top_b, cost_b, bottom_b, top_a)
 
 
-@jit
+@inner
 def rough_cost(cost: int, give: I64, left: I64, width: int) -> float:
     """Effective cost per useful unit, rounded: only good for what is far apart."""
     worst = 1.0

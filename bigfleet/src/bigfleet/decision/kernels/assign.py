@@ -28,10 +28,10 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 
-@jit
+@inner
 def credit_stamped(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, rows: int,
@@ -45,7 +45,7 @@ def credit_stamped(
             claim_key(ma, cl, ids, ro, fa, ho, wo, sc, r)
 
 
-@jit
+@inner
 def list_loose(ma: Machines, ids: Identities, ro: Rows, ho: Holdings, wo: Work, rows: int) -> None:
     """What round one left, for clusters with a row that is not covered yet."""
     wanted = np.zeros(len(ho.loose_at) - 1, np.int64)
@@ -61,7 +61,7 @@ def list_loose(ma: Machines, ids: Identities, ro: Rows, ho: Holdings, wo: Work, 
             ho.loose_at[i] = 0
 
 
-@jit
+@inner
 def credit_gangs(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, rows: int,
@@ -80,7 +80,7 @@ def credit_gangs(
         note(wo, -2 - wo.log[i])
 
 
-@jit
+@inner
 def credit_loose(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, rows: int,
@@ -90,7 +90,7 @@ def credit_loose(
         claim_loose(ma, cl, ids, ro, fa, ho, wo, sc, r)
 
 
-@jit
+@inner
 def keep_leaving(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -114,7 +114,7 @@ def keep_leaving(
         keep_from(ma, cl, ids, ro, fa, wo, sc, r, size)
 
 
-@jit
+@inner
 def expect(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -148,7 +148,7 @@ def expect(
                 subtract(sc, ma.cls[best], sc.left, width, 1)
 
 
-@jit
+@inner
 def serve_plain(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -161,7 +161,7 @@ def serve_plain(
     return give_back(ma, cl, ro, fa, wo, sc, r, takes, heads)
 
 
-@jit
+@inner
 def _serve_rest_as_gangs(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, sub_row: int, sizes: I64,
@@ -182,7 +182,7 @@ def _serve_rest_as_gangs(
                 wo.served[r] += 1
 
 
-@jit
+@inner
 def serve_row(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, sub_row: int, sizes: I64,
@@ -200,7 +200,7 @@ def serve_row(
     wo.done[r] = 1
 
 
-@jit
+@inner
 def assign(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, first: int, last: int, sub_rows: I64, sizes: I64,

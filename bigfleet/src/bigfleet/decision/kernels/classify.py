@@ -25,10 +25,10 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
 )
 from bigfleet.decision.kernels.sorting import sort_index
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner, jit
 
 
-@jit
+@inner
 def counting_cluster(ma: Machines, ids: Identities, m: int) -> int:
     """The cluster a machine counts for, or -1."""
     if ma.flags[m] & (UNUSABLE | LEAVING):
@@ -41,7 +41,7 @@ def counting_cluster(ma: Machines, ids: Identities, m: int) -> int:
     return -1
 
 
-@jit
+@inner
 def owner_of(ids: Identities, identity: int) -> int:
     """The live row a stamp is for: the same fingerprint first, then the order."""
     if identity < 0:
@@ -135,7 +135,7 @@ def gather(
     return exact, bucket, key[:keys], idle[:idles], coming[:comings], leaving[:leavings]
 
 
-@jit
+@inner
 def fill_loose(ma: Machines, ids: Identities, claim: I32, wanted: I64, at: I64, found: I32) -> None:
     """Counting machines nobody has claimed yet, by cluster, for clusters that want any."""
     for i in range(len(at)):
@@ -183,7 +183,7 @@ def order_idle_buckets(
             bucket[i] = sc.k3[sc.sorted[i - lo]]
 
 
-@jit
+@inner
 def penalty_rank(ma: Machines, ids: Identities, m: int) -> int:
     """Absent and zero are one value; an unstamped machine has none to protect."""
     stamp = ma.stamp[m]

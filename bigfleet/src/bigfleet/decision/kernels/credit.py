@@ -28,10 +28,10 @@ from bigfleet.decision.kernels.layout import (
 from bigfleet.decision.kernels.sorting import sort_index
 from bigfleet.decision.kernels.spread import count_claim
 from bigfleet.decision.kernels.stamps import name_claim, restamp
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 
-@jit
+@inner
 def claim_exact(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -42,7 +42,7 @@ def claim_exact(
         _claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact, lo, hi)
 
 
-@jit
+@inner
 def _claim_all(
     ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, r: int,
     lo: int, hi: int,
@@ -82,7 +82,7 @@ def _claim_all(
     return True
 
 
-@jit
+@inner
 def claim_key(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -109,7 +109,7 @@ def claim_key(
         _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
 
 
-@jit
+@inner
 def claim_loose(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -140,7 +140,7 @@ def claim_loose(
                 _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
 
 
-@jit
+@inner
 def _claim_from(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, machines: I32, lo: int, hi: int,
@@ -171,7 +171,7 @@ def _claim_from(
                 claim(ma, ids, ro, fa, wo, sc, r, m)
 
 
-@jit
+@inner
 def keep_from(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, size: int,
@@ -183,7 +183,7 @@ def keep_from(
             wo.kept[sc.takes[i]] = 1
 
 
-@jit
+@inner
 def claim(
     ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, m: int
 ) -> None:
@@ -198,7 +198,7 @@ def claim(
     count_claim(ma, ro, fa, wo, r, m, 1)
 
 
-@jit
+@inner
 def _needs_all(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> bool:
     """Every candidate is needed whatever the order: without the smallest, it is not covered."""
     for j in range(ro.width[r]):
@@ -212,7 +212,7 @@ def _needs_all(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, size: int)
     return False
 
 
-@jit
+@inner
 def _put_in_order(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, sc: Scratch, r: int, size: int
 ) -> None:
@@ -237,7 +237,7 @@ def _put_in_order(
         sc.cand[i] = sc.head[i]
 
 
-@jit
+@inner
 def hold_old_domains(
     ma: Machines, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int
 ) -> None:
@@ -257,7 +257,7 @@ def hold_old_domains(
             return
 
 
-@jit
+@inner
 def _hold_one(
     ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int, pass_: int,
     serving: bool,

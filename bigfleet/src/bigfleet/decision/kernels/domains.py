@@ -25,16 +25,16 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.supply import available, may_create, suits
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 
-@jit
+@inner
 def _owned(ids: Identities, ma: Machines, m: int) -> bool:
     """A stamped Idle machine of a live row is looked at by itself, not as part of a sum."""
     return bool(ma.state[m] == IDLE and owner_of(ids, ma.stamp[m]) >= 0)
 
 
-@jit
+@inner
 def _add(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, slot: int, m: int, sign: int,
@@ -51,7 +51,7 @@ def _add(
         sc.sum_count[slot, domain] += sign
 
 
-@jit
+@inner
 def _clear(sums: I64, count: I64, slot: int) -> None:
     for d in range(sums.shape[1]):
         count[slot, d] = 0
@@ -59,7 +59,7 @@ def _clear(sums: I64, count: I64, slot: int) -> None:
             sums[slot, d, j] = 0
 
 
-@jit
+@inner
 def _list_domains(sc: Scratch, slot: int) -> None:
     """Domains with anything free: whatever is taken or given back later, there are no others."""
     size = 0
@@ -70,7 +70,7 @@ def _list_domains(sc: Scratch, slot: int) -> None:
     sc.slot_size[slot] = size
 
 
-@jit
+@inner
 def free_sums(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -102,7 +102,7 @@ def free_sums(
     return slot
 
 
-@jit
+@inner
 def limits_bind(fa: Facts, wo: Work) -> bool:
     """Quotas or the spend limit could run out if every free machine were taken."""
     for pool in range(len(fa.quota)):
@@ -111,7 +111,7 @@ def limits_bind(fa: Facts, wo: Work) -> bool:
     return bool(fa.limits[0] >= 0 and wo.spend[0] + fa.limits[1] > fa.limits[0])
 
 
-@jit
+@inner
 def limited_sums(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool,
@@ -153,14 +153,14 @@ def limited_sums(
     return slot
 
 
-@jit
+@inner
 def _charge(cl: Classes, wo: Work, c: int, sign: int) -> None:
     wo.used[cl.pool[c]] += sign
     if cl.elastic[c]:
         wo.spend[0] += sign * cl.price[c]
 
 
-@jit
+@inner
 def might_yield(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int
 ) -> bool:
@@ -179,7 +179,7 @@ def might_yield(
     return bool(stamp >= 0 and ids.priority[stamp] < ro.priority[r])
 
 
-@jit
+@inner
 def yield_sums(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int
 ) -> None:

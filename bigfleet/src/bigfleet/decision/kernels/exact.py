@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from bigfleet.decision.kernels.layout import I64
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner, jit
 
 _BITS = 30
 _MASK = (1 << _BITS) - 1
@@ -19,7 +19,7 @@ _SURE = 1e-12
 """Relative distance at which rounding can no longer have swapped two products of three factors."""
 
 
-@jit
+@inner
 def _limbs(a: int, b: int, c: int) -> I64:
     """a*b*c in nine limbs, least significant first."""
     out = np.zeros(9, np.int64)

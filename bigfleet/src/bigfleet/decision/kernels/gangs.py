@@ -26,12 +26,12 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.supply import available, suits
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 STAMPED, OTHER, OWNED = 0, 1, 2
 
 
-@jit
+@inner
 def _put(
     ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int, part: int,
     sizes: I64,
@@ -62,7 +62,7 @@ def _put(
     sizes[1 + part] += 1
 
 
-@jit
+@inner
 def holdings(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, sizes: I64,
@@ -93,7 +93,7 @@ def holdings(
             _put(ma, cl, ro, fa, sc, r, ho.loose[j], OTHER, sizes)
 
 
-@jit
+@inner
 def _creditable(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int,
     key: int,
@@ -110,7 +110,7 @@ def _creditable(
     return owner < 0 or ro.domain_key[owner] < 0
 
 
-@jit
+@inner
 def choose(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool, sizes: I64,
@@ -150,7 +150,7 @@ def choose(
     wo.satisfiable[r] = found > 0 and wo.best_ok[r, 0]
 
 
-@jit
+@inner
 def _any(amounts: I64, width: int) -> bool:
     for j in range(width):
         if amounts[j] > 0:
@@ -158,7 +158,7 @@ def _any(amounts: I64, width: int) -> bool:
     return False
 
 
-@jit
+@inner
 def _add_owned_idle(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool, sizes: I64,
@@ -173,12 +173,12 @@ def _add_owned_idle(
             _put(ma, cl, ro, fa, sc, r, m, OWNED, sizes)
 
 
-@jit
+@inner
 def _here(sc: Scratch, domain: int) -> bool:
     return bool(sc.mark[domain] == sc.clock[0])
 
 
-@jit
+@inner
 def _listed(sc: Scratch, slot: int, i: int, touched: int) -> int:
     """Each domain where the gang has or could take anything, once: those touched, then those with
     something free. -1 for a place in the two lists that is none or comes again.
@@ -189,7 +189,7 @@ def _listed(sc: Scratch, slot: int, i: int, touched: int) -> int:
     return -1 if _here(sc, domain) or sc.sum_count[slot, domain] == 0 else domain
 
 
-@jit
+@inner
 def _present(sc: Scratch, slot: int, domain: int) -> bool:
     """Anything is here, is free, or might yield."""
     if _here(sc, domain) or sc.sum_count[slot, domain] > 0:
@@ -197,7 +197,7 @@ def _present(sc: Scratch, slot: int, domain: int) -> bool:
     return bool(sc.yield_count[domain] > 0)
 
 
-@jit
+@inner
 def _near(sc: Scratch, slot: int, domain: int, j: int) -> int:
     """What the gang can credit and freely take in a domain."""
     total = sc.sums[slot, domain, j]
@@ -206,7 +206,7 @@ def _near(sc: Scratch, slot: int, domain: int, j: int) -> int:
     return total
 
 
-@jit
+@inner
 def _totals(ro: Rows, sc: Scratch, r: int, slot: int, domain: int, with_yields: bool) -> bool:
     """The domain covers the whole gang."""
     for j in range(ro.width[r]):
@@ -218,7 +218,7 @@ def _totals(ro: Rows, sc: Scratch, r: int, slot: int, domain: int, with_yields: 
     return True
 
 
-@jit
+@inner
 def _some_domain_covers(ro: Rows, sc: Scratch, r: int, slot: int, touched: int) -> bool:
     for i in range(touched + sc.slot_size[slot]):
         domain = _listed(sc, slot, i, touched)
@@ -227,7 +227,7 @@ def _some_domain_covers(ro: Rows, sc: Scratch, r: int, slot: int, touched: int) 
     return False
 
 
-@jit
+@inner
 def _without_mine(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, sign: int,
@@ -249,7 +249,7 @@ def _without_mine(
             _correct(ma, cl, ids, ro, fa, sc, r, ho.loose[j], sign)
 
 
-@jit
+@inner
 def _correct(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int,
     sign: int,
@@ -264,7 +264,7 @@ def _correct(
 # -- ranking ---------------------------------------------------------------------------------
 
 
-@jit
+@inner
 def _coverage(
     ro: Rows, sc: Scratch, r: int, slot: int, domain: int, part: int, capped: bool
 ) -> tuple[int, int]:
@@ -288,7 +288,7 @@ def _coverage(
     return top, bottom
 
 
-@jit
+@inner
 def _category(ro: Rows, sc: Scratch, r: int, slot: int, domain: int, with_yields: bool) -> int:
     if _totals(ro, sc, r, slot, domain, False):
         return 0
@@ -297,7 +297,7 @@ def _category(ro: Rows, sc: Scratch, r: int, slot: int, domain: int, with_yields
     return 2
 
 
-@jit
+@inner
 def _precedes(
     ro: Rows, fa: Facts, sc: Scratch, r: int, slot: int, a: int, b: int, with_yields: bool
 ) -> bool:
@@ -325,7 +325,7 @@ def _precedes(
     return bool(rank[a] < rank[b])
 
 
-@jit
+@inner
 def _is_behind(
     ro: Rows, fa: Facts, sc: Scratch, r: int, slot: int, domain: int, other: int
 ) -> bool:
@@ -344,7 +344,7 @@ def _is_behind(
     return bool(rank[domain] > rank[other])
 
 
-@jit
+@inner
 def _count(sc: Scratch, slot: int, domain: int, with_yields: bool) -> int:
     count = sc.sum_count[slot, domain]
     if _here(sc, domain):
@@ -354,7 +354,7 @@ def _count(sc: Scratch, slot: int, domain: int, with_yields: bool) -> int:
     return count
 
 
-@jit
+@inner
 def _insert(
     ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, slot: int, domain: int, found: int,
     with_yields: bool,
@@ -383,7 +383,7 @@ def _insert(
 # -- taking ----------------------------------------------------------------------------------
 
 
-@jit
+@inner
 def gang_takes(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool,
@@ -415,7 +415,7 @@ def gang_takes(
     return takes, heads
 
 
-@jit
+@inner
 def _subtract_coming(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -431,7 +431,7 @@ def _subtract_coming(
             subtract(sc, ma.cls[m], sc.left, ro.width[r], 1)
 
 
-@jit
+@inner
 def choose_in_credit(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, sizes: I64,
@@ -448,7 +448,7 @@ def choose_in_credit(
             note(wo, sc.takes[t])
 
 
-@jit
+@inner
 def serve_gang(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, sizes: I64,

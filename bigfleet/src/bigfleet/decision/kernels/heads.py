@@ -23,7 +23,7 @@ from bigfleet.decision.kernels.layout import (
 )
 from bigfleet.decision.kernels.spread import drop_skewed, has_labels
 from bigfleet.decision.kernels.supply import available, may_create, reserved_for, suits
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 ABSENT, SKEWED, RESERVED, GOOD, CREATE, RISKY = -2, -1, 0, 1, 2, 3
 """Tiers of a head, best first; the negative ones cannot be taken in this step."""
@@ -33,7 +33,7 @@ _ALONE, _RESERVED = -1, -2
 """In ``head_at``: a head that stands for itself; one reserved for the row."""
 
 
-@jit
+@inner
 def next_in_bucket(
     ma: Machines, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int, at: int,
     end: int, planned: bool,
@@ -48,7 +48,7 @@ def next_in_bucket(
     return -1
 
 
-@jit
+@inner
 def _add_head(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, sc: Scratch, r: int, heads: int, m: int,
     at: int, end: int,
@@ -61,7 +61,7 @@ def _add_head(
     return heads + 1
 
 
-@jit
+@inner
 def set_head(ma: Machines, ids: Identities, sc: Scratch, h: int, m: int) -> None:
     """What a step wants to know of a head, side by side."""
     sc.head[h] = m
@@ -72,7 +72,7 @@ def set_head(ma: Machines, ids: Identities, sc: Scratch, h: int, m: int) -> None
         sc.head_penalty[h] = penalty_rank(ma, ids, m)
 
 
-@jit
+@inner
 def _refresh_front(ma: Machines, ids: Identities, ho: Holdings, wo: Work, b: int) -> None:
     """Look up the first free machine of a bucket again."""
     end = ho.bucket_end[b]
@@ -89,7 +89,7 @@ def _refresh_front(ma: Machines, ids: Identities, ho: Holdings, wo: Work, b: int
             wo.front[b, 2] = 0
 
 
-@jit
+@inner
 def _lone_heads(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, heads: int, machines: I32, lo: int, hi: int, planned: bool,
@@ -108,7 +108,7 @@ def _lone_heads(
     return heads
 
 
-@jit
+@inner
 def _reserved_heads(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool,
@@ -131,7 +131,7 @@ def _reserved_heads(
     return heads
 
 
-@jit
+@inner
 def _column_matters(ro: Rows, fa: Facts, r: int) -> bool:
     if ro.domain_key[r] >= 0:
         return bool(fa.domain_column[ro.domain_key[r]] >= 0)
@@ -141,7 +141,7 @@ def _column_matters(ro: Rows, fa: Facts, r: int) -> bool:
     return False
 
 
-@jit
+@inner
 def fill_heads(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool,
@@ -179,7 +179,7 @@ def fill_heads(
     return heads
 
 
-@jit
+@inner
 def _front_head(
     cl: Classes, ro: Rows, wo: Work, sc: Scratch, r: int, heads: int, b: int, c: int, at: int,
     end: int,
@@ -196,7 +196,7 @@ def _front_head(
     return heads + 1
 
 
-@jit
+@inner
 def rate_heads(
     ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int
 ) -> None:
@@ -226,7 +226,7 @@ def rate_heads(
                 sc.head_tier[h] = RISKY
 
 
-@jit
+@inner
 def best_head(ro: Rows, sc: Scratch, r: int, heads: int) -> int:
     """Tier, cost per useful unit, then (Idle) reclamation penalty, then id."""
     best, tier, width = -1, 9, ro.width[r]
@@ -247,7 +247,7 @@ def best_head(ro: Rows, sc: Scratch, r: int, heads: int) -> int:
     return best
 
 
-@jit
+@inner
 def _better(sc: Scratch, width: int, a: int, b: int) -> bool:
     """Head ``a`` before head ``b`` of the same tier, exactly."""
     sign = compare_cost(
@@ -257,7 +257,7 @@ def _better(sc: Scratch, width: int, a: int, b: int) -> bool:
     return sign < 0 or (sign == 0 and earlier(sc, a, b))
 
 
-@jit
+@inner
 def earlier(sc: Scratch, a: int, b: int) -> bool:
     """Of two heads at the same cost: the lower reclamation penalty (Idle), then the id."""
     if sc.head_idle[a] and sc.head_penalty[a] != sc.head_penalty[b]:

@@ -38,7 +38,7 @@ from bigfleet.decision.kernels.layout import (
 from bigfleet.decision.kernels.sorting import sink
 from bigfleet.decision.kernels.stamps import stamp_new, unname
 from bigfleet.decision.kernels.supply import satisfied, suits
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner, jit
 
 _VOLUNTARY = 600
 _UNSEEN = -2
@@ -89,7 +89,7 @@ def victim_lists(
     return excess_at, excess_list, victim_at, victim_list
 
 
-@jit
+@inner
 def _holder(
     ma: Machines, ids: Identities, fa: Facts, wo: Work, profile_of_row: I32,
     profile_of_identity: I32, m: int,
@@ -105,7 +105,7 @@ def _holder(
     return profile_of_identity[ma.stamp[m]] if ma.stamp[m] >= 0 else -2
 
 
-@jit
+@inner
 def preempt(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, vi: Victims, rows: int,
@@ -139,7 +139,7 @@ def preempt(
         _carry_out(ma, cl, ids, ro, fa, wo, sc, vi, r, free, picks)
 
 
-@jit
+@inner
 def _missing(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
@@ -157,7 +157,7 @@ def _missing(
                 subtract(sc, ma.cls[ho.coming[j]], sc.left, width, 1)
 
 
-@jit
+@inner
 def _spare(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
     for j in range(width):
         if sc.left[j] + sc.give[ma.cls[m], j] > 0:
@@ -165,7 +165,7 @@ def _spare(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
     return True
 
 
-@jit
+@inner
 def _pick_excess(
     ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int,
     picks: int,
@@ -197,7 +197,7 @@ def _pick_excess(
     return picks
 
 
-@jit
+@inner
 def _next_excess(
     ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, c: int,
     start: int, picks: int,
@@ -223,7 +223,7 @@ def _next_excess(
     return -1
 
 
-@jit
+@inner
 def _pick_victims(
     ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int,
     picks: int,
@@ -272,7 +272,7 @@ def _pick_victims(
     return picks
 
 
-@jit
+@inner
 def _best_heads(
     ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, heads: int
 ) -> int:
@@ -305,7 +305,7 @@ def _best_heads(
             return ties
 
 
-@jit
+@inner
 def _advance(
     ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, h: int, at: int
 ) -> None:
@@ -317,7 +317,7 @@ def _advance(
         sc.head_rank[h] = ma.rank[vi.victim[at]]
 
 
-@jit
+@inner
 def _next_victim(
     ma: Machines, ro: Rows, fa: Facts, wo: Work, vi: Victims, r: int, place: int, end: int
 ) -> int:
@@ -335,12 +335,12 @@ def _next_victim(
     return -1
 
 
-@jit
+@inner
 def _same_row(ro: Rows, holder: int, r: int) -> bool:
     return bool(holder == r or ro.parent[holder] == r)
 
 
-@jit
+@inner
 def _carry_out(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     vi: Victims, r: int, free: int, picks: int,
@@ -377,7 +377,7 @@ def _carry_out(
         wo.grace[m] = _VOLUNTARY if voluntary else grace_of(ro.priority[r] - priority)
 
 
-@jit
+@inner
 def _lose(ma: Machines, ro: Rows, wo: Work, holder: int, m: int) -> None:
     """The holder's claim ends. What it lacks now is the next cycle's business, not this phase's."""
     unname(ma, ro, wo, holder, m)
@@ -388,7 +388,7 @@ def _lose(ma: Machines, ro: Rows, wo: Work, holder: int, m: int) -> None:
         wo.lost[m] = holder
 
 
-@jit
+@inner
 def settle(ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch) -> None:
     """After the phase: rows are charged with what they lost."""
     for m in ma.order:

@@ -23,13 +23,13 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 PROPOSALS, CONFLICTS, RECOMPUTED = 1, 2, 3
 """Places in ``Work.counters``."""
 
 
-@jit
+@inner
 def _reads_buckets_only(
     ids: Identities, ro: Rows, fa: Facts, ho: Holdings, r: int, sub_row: int
 ) -> bool:
@@ -45,7 +45,7 @@ def _reads_buckets_only(
     return True
 
 
-@jit
+@inner
 def propose(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, first: int, last: int, sub_rows: I64, count: I32, proposed: I32, at: I64,
@@ -70,7 +70,7 @@ def propose(
         size += takes
 
 
-@jit
+@inner
 def _holds(ro: Rows, fa: Facts, wo: Work, base: I64, limits: int, r: int) -> bool:
     """No bucket the proposal read has changed, nor a limit it drew on."""
     if (fa.limits[0] >= 0 or fa.limits[2]) and wo.counters[0] != limits:
@@ -81,7 +81,7 @@ def _holds(ro: Rows, fa: Facts, wo: Work, base: I64, limits: int, r: int) -> boo
     return True
 
 
-@jit
+@inner
 def broker(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, first: int, last: int, sub_rows: I64, count: I32, proposed: I32, at: I64,

@@ -24,10 +24,10 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.supply import satisfied
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner, jit
 
 
-@jit
+@inner
 def _serving_rows(ma: Machines, ro: Rows, wo: Work) -> U8:
     """Rows that are satisfied by Configured machines alone."""
     serving = np.ones(len(ro.position), np.uint8)

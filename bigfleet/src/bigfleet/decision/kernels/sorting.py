@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bigfleet.decision.kernels.layout import I64
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner, jit
 
 _RUN = 16
 
 
-@jit
+@inner
 def _before(k1: I64, k2: I64, k3: I64, a: int, b: int) -> bool:
     if k1[a] != k1[b]:
         return bool(k1[a] < k1[b])
@@ -47,7 +47,7 @@ def sort_index(k1: I64, k2: I64, k3: I64, index: I64, spare: I64, size: int) -> 
         width *= 2
 
 
-@jit
+@inner
 def sink(heap: I64, key: I64, at: int, size: int) -> None:
     """Let the entry of a heap sink to its place; the entry with the least key is on top."""
     while 2 * at + 1 < size:

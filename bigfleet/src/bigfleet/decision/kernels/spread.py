@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bigfleet.decision.kernels.amounts import domain_of
 from bigfleet.decision.kernels.layout import Facts, Machines, Rows, Scratch, Work
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 
-@jit
+@inner
 def count_claim(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int, change: int) -> None:
     """Keep the counts per domain of a row with spread constraints."""
     for i in range(ro.spread[r], ro.spread[r + 1]):
@@ -16,7 +16,7 @@ def count_claim(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int, cha
             wo.spread[ro.spread_count[i] + domain] += change
 
 
-@jit
+@inner
 def has_labels(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
     for i in range(ro.spread[r], ro.spread[r + 1]):
         if domain_of(ma, fa, ro.spread_key[i], m) < 0:
@@ -24,7 +24,7 @@ def has_labels(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
     return True
 
 
-@jit
+@inner
 def drop_skewed(
     ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int
 ) -> None:
@@ -53,7 +53,7 @@ def drop_skewed(
                     sc.head_tier[h] = -1
 
 
-@jit
+@inner
 def skew_holds(
     ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int, takes: int,
     gone: int,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bigfleet.decision.kernels.layout import Identities, Machines, Rows, Work
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 
-@jit
+@inner
 def name_claim(wo: Work, identity: int) -> None:
     """A claimed machine carries this identity: its member of a folded row is named."""
     wo.named[identity] += 1
 
 
-@jit
+@inner
 def next_member(ro: Rows, wo: Work, r: int) -> int:
     """The identity a new stamp gets: the first member that none names yet, or the first."""
     end = ro.members[r + 1]
@@ -23,7 +23,7 @@ def next_member(ro: Rows, wo: Work, r: int) -> int:
     return ro.member[ro.members[r]]
 
 
-@jit
+@inner
 def restamp(ma: Machines, ids: Identities, ro: Rows, wo: Work, r: int, m: int) -> None:
     """A claim re-stamps; a stamp of the same key keeps its place in the order of stamps."""
     stamp = ma.stamp[m]
@@ -37,7 +37,7 @@ def restamp(ma: Machines, ids: Identities, ro: Rows, wo: Work, r: int, m: int) -
     stamp_new(ro, wo, r, m)
 
 
-@jit
+@inner
 def stamp_new(ro: Rows, wo: Work, r: int, m: int) -> None:
     """Give a machine a fresh stamp of the row."""
     identity = next_member(ro, wo, r)
@@ -46,7 +46,7 @@ def stamp_new(ro: Rows, wo: Work, r: int, m: int) -> None:
     name_claim(wo, identity)
 
 
-@jit
+@inner
 def unname(ma: Machines, ro: Rows, wo: Work, r: int, m: int) -> None:
     """The row loses the machine: its member may be named by another."""
     carried = wo.identity[m] if wo.identity[m] >= 0 else ma.stamp[m]

@@ -16,10 +16,10 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
-from bigfleet.model.columns.jit import jit
+from bigfleet.model.columns.jit import inner
 
 
-@jit
+@inner
 def satisfied(ro: Rows, wo: Work, r: int) -> bool:
     """Nothing is missing, members of a folded row that are served as gangs counted."""
     if covered(wo.left[r], ro.width[r]):
@@ -27,7 +27,7 @@ def satisfied(ro: Rows, wo: Work, r: int) -> bool:
     return bool(wo.served[r] > 0 and wo.left[r, 0] <= wo.served[r])
 
 
-@jit
+@inner
 def reserved_for(ids: Identities, ro: Rows, r: int, stamp: int) -> bool:
     """An Idle machine with this stamp was made or freed for the row."""
     owner = owner_of(ids, stamp)
@@ -38,7 +38,7 @@ def reserved_for(ids: Identities, ro: Rows, r: int, stamp: int) -> bool:
     return bool(owner == ro.parent[r] and ids.key[stamp] == ids.key[ro.member[ro.members[r]]])
 
 
-@jit
+@inner
 def _reserved_against(ids: Identities, ro: Rows, wo: Work, r: int, stamp: int) -> bool:
     """Kept for a live, unmet row that had its turn before this one."""
     owner = owner_of(ids, stamp)
@@ -47,7 +47,7 @@ def _reserved_against(ids: Identities, ro: Rows, wo: Work, r: int, stamp: int) -
     return bool(ro.position[owner] < ro.position[r] and not satisfied(ro, wo, owner))
 
 
-@jit
+@inner
 def available(
     ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int, planned: bool
 ) -> bool:
@@ -61,7 +61,7 @@ def available(
     )
 
 
-@jit
+@inner
 def suits(cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> bool:
     """Machines of the class may be newly placed for the row."""
     if not fa.matches[ro.match[r], c] or cl.loss[c, ro.interruption[r]] < 0:
@@ -69,19 +69,19 @@ def suits(cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> bool
     return look_at(cl, ro, fa, sc, r, c) == COVERS_UNIT | OFFERS_ALL
 
 
-@jit
+@inner
 def may_create(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
     """Stock, quota and spend limit allow one more machine of the class."""
     return not cl.cooling[c] and within_quota(cl, fa, wo, c) and within_spend(cl, fa, wo, c)
 
 
-@jit
+@inner
 def within_quota(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
     quota = fa.quota[cl.pool[c]]
     return bool(quota < 0 or wo.used[cl.pool[c]] < quota)
 
 
-@jit
+@inner
 def within_spend(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
     limit = fa.limits[0]
     if limit < 0 or not cl.elastic[c] or cl.price[c] == 0:

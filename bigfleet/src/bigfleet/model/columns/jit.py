@@ -22,8 +22,22 @@ import numba
 F = TypeVar("F", bound=Callable[..., object])
 
 
+def inner(function: F) -> F:
+    """For kernels that only other kernels call: compiled into those, never on its own."""
+    config: Any = numba.config
+    if config.DISABLE_JIT:
+        return function
+    from bigfleet.model.columns.inlining import compile_for_callers
+
+    compiled = compile_for_callers(function)
+    _compile_once(compiled)
+    return cast("F", compiled)
+
+
 def jit(function: F) -> F:
-    """Compile on first call, cache on disk, release the interpreter lock while running."""
+    """For kernels that Python calls: compiled on the first call, cached on disk; the interpreter
+    lock is released while they run.
+    """
     config: Any = numba.config
     before = config.CACHE_DIR
     config.CACHE_DIR = _cache_of(Path(cast("Any", function).__code__.co_filename).parent)
@@ -42,7 +56,8 @@ def _cache_of(folder: Path) -> str:
     set, else in the user's cache.
     """
     digest = hashlib.sha256()
-    for source in (*sorted(folder.glob("*.py")), Path(__file__)):
+    own = Path(__file__)
+    for source in (*sorted(folder.glob("*.py")), own, own.with_name("inlining.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     base = os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "bigfleet" / "kernels"
