@@ -60,3 +60,8 @@ class MachineError(ModelError):
 
 class IllegalMoveError(ModelError):
     """A move between two machine states that the lifecycle does not know."""
+
+
+def shown(text: str) -> str:
+    """A text of somebody else's as it may stand in a message: one line, whatever is in it."""
+    return text if text.isprintable() else repr(text)

@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from bigfleet.model.errors import NeedError, SpreadError
+from bigfleet.model.errors import NeedError, SpreadError, shown
 from bigfleet.model.penalty import PenaltyBucket
 from bigfleet.model.requirements import Operator, Requirement
 
@@ -49,7 +49,8 @@ class Spread:
             raise SpreadError("a spread constraint has no key: name the topology label")
         if self.max_skew < 1:
             raise SpreadError(
-                f"spread over {self.key}: max skew {self.max_skew} can never be kept: use 1 or more"
+                f"spread over {shown(self.key)}: max skew {self.max_skew} can never be kept: use 1 "
+                "or more"
             )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from bigfleet.model.errors import RequirementError
+from bigfleet.model.errors import RequirementError, shown
 
 # Kubernetes reads both sides of Gt and Lt as 64-bit integers; leading zeros mean nothing.
 _INTEGER: Final = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,19})")
@@ -54,15 +54,16 @@ class Requirement:
             )
         if isinstance(values, str):
             raise RequirementError(
-                f"{key} {operator.value}: the values are one text {values!r}: give a list of texts"
+                f"{shown(key)} {operator.value}: the values are one text {values!r}: give a list "
+                "of texts"
             )
         given = tuple(values)
         match operator:
             case Operator.IN | Operator.NOT_IN if not given:
-                raise RequirementError(f"{key} {operator.value}: needs at least one value")
+                raise RequirementError(f"{shown(key)} {operator.value}: needs at least one value")
             case Operator.EXISTS | Operator.DOES_NOT_EXIST if given:
                 raise RequirementError(
-                    f"{key} {operator.value}: takes no values: leave out {list(given)}"
+                    f"{shown(key)} {operator.value}: takes no values: leave out {list(given)}"
                 )
             case Operator.GT | Operator.LT:
                 return cls(key, operator, (_bound(key, operator, given),))
@@ -116,6 +117,7 @@ def _bound(key: str, operator: Operator, values: tuple[str, ...]) -> str:
     number = _integer(values[0]) if len(values) == 1 else None
     if number is None:
         raise RequirementError(
-            f"{key} {operator.value}: takes exactly one decimal integer, but has {list(values)}"
+            f"{shown(key)} {operator.value}: takes exactly one decimal integer, but has "
+            f"{list(values)}"
         )
     return str(number)

@@ -24,6 +24,7 @@ from bigfleet.model import (
     format_resources,
     parse_resources,
 )
+from bigfleet.model.errors import shown
 from bigfleet_api.v1alpha1 import capacity_pb2 as pb
 
 MAX_WHOLE: Final = 2**61
@@ -57,8 +58,8 @@ def requirement_from_proto(proto: pb.NodeSelectorRequirement) -> Requirement:
     operator = _OPERATORS.get(proto.operator)
     if operator is None:
         raise RequirementError(
-            f"{proto.key}: operator {proto.operator} does not exist: use 0 to 5, or 100 (Gt) and "
-            "101 (Lt)"
+            f"{shown(proto.key)}: operator {proto.operator} does not exist: use 0 to 5, or 100 "
+            "(Gt) and 101 (Lt)"
         )
     if operator in (Operator.GT, Operator.LT):
         # The key is not looked at: a label without a name is on no machine, and that is an answer.

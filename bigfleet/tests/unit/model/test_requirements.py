@@ -99,3 +99,8 @@ def test_requirements_have_an_order_by_key_operator_values() -> None:
         Requirement.of("b", Operator.EXISTS),
     ]
     assert sorted([*ordered[2:], *ordered[:2]]) == ordered
+
+
+def test_a_refusal_is_one_line_whatever_the_key_is() -> None:
+    with pytest.raises(RequirementError, match=r"^'a\\nb' Gt: takes exactly one"):
+        Requirement.of("a\nb", Operator.GT, ["x"])
