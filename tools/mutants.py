@@ -11,6 +11,7 @@ Survivors are listed in docs/internals/mutation-survivors.md; explanations writt
 import argparse
 import importlib
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -48,7 +49,11 @@ STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("change", (f"{PROPERTY}/test_engine_equals_oracle.py", f"{PROPERTY}/test_many_cycles.py")),
 )
 """Size of the generated cases and the tests, the quick ones first."""
-TIMEOUT_SECONDS = (60.0, 240.0)
+CPU_SECONDS = (60, 240)
+"""What a stage may compute before its mutant counts as hanging: several times what it needs. It
+is the processor's time, so that a busy machine makes no mutant die."""
+PATIENCE = 60
+"""Times as much may pass on the clock, for mutants that wait and do not compute."""
 WANTED = 0.85
 FULL_SAMPLE = 400
 
@@ -102,8 +107,11 @@ class Slot:
         """Killed, survived or timed out; None while it runs."""
         done, status = os.waitpid(self.pid, os.WNOHANG)
         if done:
-            return Verdict.SURVIVED if os.waitstatus_to_exitcode(status) == 0 else Verdict.KILLED
-        if time.monotonic() - self.began > TIMEOUT_SECONDS[self.stage]:
+            code = os.waitstatus_to_exitcode(status)
+            if code == -signal.SIGXCPU:
+                return Verdict.TIMED_OUT
+            return Verdict.SURVIVED if code == 0 else Verdict.KILLED
+        if time.monotonic() - self.began > PATIENCE * CPU_SECONDS[self.stage]:
             os.killpg(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
             return Verdict.TIMED_OUT
@@ -121,6 +129,9 @@ class Slot:
 def _run_tests(folder: Path, stage: int) -> None:
     """In the child: run the tests of a stage against the copy, and end with pytest's answer."""
     os.setsid()
+    seconds = CPU_SECONDS[stage]
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 10))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
@@ -225,13 +236,13 @@ def main(argv: Sequence[str]) -> int:
     if not sound():
         print("the tests fail without any mutant: repair them first", file=sys.stderr)
         return 2
+    report = options.report
+    if report is None and not options.only and options.sample >= FULL_SAMPLE:
+        report = REPORT
     tally, results = Tally(len(sample)), list[tuple[Mutant, Verdict]]()
     for mutant, verdict in run_all(sample, options.jobs):
         tally.add(mutant, verdict)
         results.append((mutant, verdict))
-    report = options.report
-    if report is None and not options.only and options.sample >= FULL_SAMPLE:
-        report = REPORT
     if report is not None:
         write_report(report, results, len(mutants), options.seed)
     rate = kill_rate(results)
