@@ -1,0 +1,55 @@
+"""What can go wrong with a store.
+
+StoreError
+├── StoreSettingsError       the store is named in a way nobody understands
+├── StoreLockedError         another process has the file
+├── StoreUnavailableError    no answer in time; a commit may or may not have been written
+├── StoreFullError           no room left; nothing was written
+├── ConflictError            somebody else wrote; nothing was written
+├── DeposedError             somebody else leads; nothing was written
+├── CorruptStoreError        what is stored cannot be read
+└── SnapshotError            a snapshot cannot be made or read
+    └── SnapshotMissingError   there is none yet
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """A store cannot do what was asked."""
+
+
+class StoreSettingsError(StoreError, ValueError):
+    """The store is named in a way nobody understands."""
+
+
+class StoreLockedError(StoreError):
+    """Another process uses the same store as its own."""
+
+
+class StoreUnavailableError(StoreError):
+    """No answer, or none in time. What a commit did is unknown."""
+
+
+class StoreFullError(StoreError):
+    """There is no room for more. Nothing was written."""
+
+
+class ConflictError(StoreError):
+    """The rows are at another revision than the writer expected. Nothing was written."""
+
+
+class DeposedError(StoreError):
+    """The leadership is over. Nothing was written."""
+
+
+class CorruptStoreError(StoreError):
+    """What is stored cannot be read."""
+
+
+class SnapshotError(StoreError):
+    """A snapshot cannot be made or read."""
+
+
+class SnapshotMissingError(SnapshotError):
+    """There is no snapshot yet."""
