@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import grpc
 import grpc.aio
@@ -82,10 +82,15 @@ class GrpcDial:
 
 
 class GrpcLine:
-    """One stream."""
+    """One stream.
+
+    Who is cancelled while it reads or writes does not cancel the stream with it, as the library
+    would: the stream has to outlive its tasks for a moment, to end in order.
+    """
 
     def __init__(self, call: _Call) -> None:
         self._call = call
+        self._reading: asyncio.Task[object] | None = None
 
     async def send(self, message: pb.OperatorMessage) -> None:
         """Hand over a frame; returns when the transport has taken it."""
@@ -93,8 +98,10 @@ class GrpcLine:
 
     async def send_bytes(self, frame: bytes) -> None:
         """Hand over bytes as a frame."""
+        writing = asyncio.ensure_future(self._call.write(frame))
+        writing.add_done_callback(_looked_at)
         try:
-            await self._call.write(frame)
+            await asyncio.shield(writing)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError, grpc.aio.UsageError):
             raise await self._ended() from None
         except asyncio.CancelledError:
@@ -103,13 +110,20 @@ class GrpcLine:
 
     async def receive(self) -> pb.ShardMessage | None:
         """The next frame; None when the shard ended it in order."""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._call.read())
+            self._reading.add_done_callback(_looked_at)
+        reading = self._reading
         try:
-            message = await self._call.read()
+            message = await asyncio.shield(reading)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             raise await self._ended() from None
         except asyncio.CancelledError:
             await self._raise_if_own()
             raise
+        finally:
+            if reading.done():
+                self._reading = None
         if isinstance(message, pb.ShardMessage):
             return message
         ended = await self._ended()
@@ -122,10 +136,11 @@ class GrpcLine:
         try:
             async with asyncio.timeout(_FAREWELL_SECONDS):
                 await self._call.done_writing()
-                await self._call.code()
-        except (TimeoutError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                while await self.receive() is not None:
+                    pass
+        except (TimeoutError, LineClosedError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
             pass
-        self._call.cancel()
+        self.drop()
 
     def drop(self) -> None:
         """Cut it at once."""
@@ -140,3 +155,9 @@ class GrpcLine:
     async def _ended(self) -> LineClosedError:
         code = await self._call.code()
         return LineClosedError(code.name, await self._call.details() or "")
+
+
+def _looked_at(task: asyncio.Future[Any]) -> None:
+    """Nobody may be left to ask how it ended."""
+    if not task.cancelled():
+        task.exception()
