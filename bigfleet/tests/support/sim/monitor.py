@@ -6,7 +6,8 @@
     S4  no mutation with an older token takes effect
     S5  no Reclaim and no Delete at the cost of a cluster that has not reported to this process
     S6  reclaims per cluster and window stay within the cap
-    S7  nothing is reclaimed while nobody asked for less and nothing went wrong
+    S7  nothing is reclaimed while nobody asked for less and nothing went wrong, and no drain is
+        ordered and called off again and again
     S8  victims of a preemption have a lower priority than what they are taken for
     S13 what is sent to a provider was ordered, and bootstrap data is the one for this machine
 
@@ -34,6 +35,9 @@ S = MachineState
 A = ActionKind
 WINDOW: Final = 10.0
 CAP: Final = 0.05
+FLAPPING: Final = 3
+FLAPPING_SECONDS: Final = 60.0
+"""A drain that is ordered and called off more often than this is no decision."""
 _ORDERED_BY: Final = {
     Kind.CREATE: frozenset({A.PROVISION}),
     Kind.CONFIGURE: frozenset({A.BOOTSTRAP}),
@@ -53,9 +57,12 @@ class Monitor:
         self._ordered: dict[str, dict[ActionKind, str]] = {}
         """Machine -> kind of its latest orders -> cluster."""
         self._reclaims: dict[str, deque[tuple[float, int]]] = {}
+        self._keeps: dict[str, deque[float]] = {}
         self._excuses: dict[str, float] = {}
         """Cluster -> when last something happened that may leave it with too much."""
         self.counts: dict[str, int] = {}
+        self.last_order_at = 0.0
+        """When something was last ordered that is no release."""
         self.wrong_states: list[str] = []
 
     # -- what clusters and faults do -------------------------------------------------------------
@@ -73,6 +80,8 @@ class Monitor:
             told = f"{order.kind.title} {order.machine} {order.cluster} {order.reason}"
             self._trace.note(shard.process.name, f"orders {told}")
             self.counts[order.kind.title] = self.counts.get(order.kind.title, 0) + 1
+            if order.kind is not A.DELETE:
+                self.last_order_at = now
             if machine is None or machine.state is not STARTS_IN[order.kind]:
                 state = "unknown" if machine is None else machine.state.title
                 self._trace.broken("S3", f"{told} although the machine is {state}")
@@ -104,8 +113,18 @@ class Monitor:
             priority = machine.stamp.priority if machine.stamp else None
             if priority is not None and priority >= order.priority:
                 self._trace.broken("S8", f"{told}: priority {priority} for {order.priority}")
+        if order.kind is A.KEEP:
+            self._check_flapping(order, now, told)
         if order.kind is A.RECLAIM:
             self._check_cap(shard, order, now, told)
+
+    def _check_flapping(self, order: Order, now: float, told: str) -> None:
+        window = self._keeps.setdefault(order.machine, deque())
+        while window and window[0] <= now - FLAPPING_SECONDS:
+            window.popleft()
+        window.append(now)
+        if len(window) > FLAPPING:
+            self._trace.broken("S7", f"{told}: the {len(window)}th time in {FLAPPING_SECONDS:g} s")
 
     def _check_cap(self, shard: ShardHandle, order: Order, now: float, told: str) -> None:
         window = self._reclaims.setdefault(f"{shard.process.name} {order.cluster}", deque())

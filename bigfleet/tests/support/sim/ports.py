@@ -31,6 +31,7 @@ class SimClock:
 
     def __init__(self) -> None:
         self._offset = 0
+        self._loop = asyncio.get_running_loop()
 
     def now(self) -> int:
         """Unix nanoseconds by this clock."""
@@ -38,7 +39,7 @@ class SimClock:
 
     def monotonic(self) -> float:
         """The loop's time."""
-        return asyncio.get_running_loop().time()
+        return self._loop.time()
 
     def jump(self, seconds: float) -> None:
         """Somebody sets the wall clock."""

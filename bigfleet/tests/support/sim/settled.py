@@ -25,6 +25,10 @@ from sim.world import World
 
 JUST_NOW: Final = 20.0
 """Seconds in which a shard may not have seen a change yet."""
+OUTAGE_LEAST: Final = 3
+OUTAGE_SHARE: Final = 0.3
+REST: Final = 60.0
+"""Seconds without an order after which nothing more is expected."""
 _GI: Final = 1024**3 * 1000
 _REASONS: Final = frozenset(
     {
@@ -54,11 +58,13 @@ class Settled:
             ("L2", self._inventory()),
             ("L2", self._sessions()),
             ("L2", self._nodes()),
+            ("L2", self._phantoms()),
             ("L1", self._rows()),
             ("L1", self._transitions()),
             ("S9", self._order()),
             ("S10", self._gangs()),
             ("S11", self._amounts()),
+            ("L3", self._rest()),
         ):
             for complaint in complaints:
                 return name, complaint
@@ -102,6 +108,15 @@ class Settled:
                 moving = slot.cluster == name and slot.state in KIND_OF
                 if not bound and not moving and node is not None and node.exists:
                     yield f"{name} believes in {slot.id}, which is {slot.state.title}"
+
+    def _phantoms(self) -> Iterator[str]:
+        """Nodes that died are replaced, unless so many did that it is the cluster's own outage."""
+        for name, operator in self._world.operators.items():
+            there = [node for node in operator.cluster.nodes if node.exists]
+            dead = [node for node in there if not node.ready]
+            is_outage = len(dead) >= OUTAGE_LEAST and len(dead) > OUTAGE_SHARE * len(there)
+            if dead and not is_outage:
+                yield f"{dead[0].machine_id} is no Ready node of {name}, and still its machine"
 
     # -- L1 --------------------------------------------------------------------------------------
 
@@ -192,6 +207,11 @@ class Settled:
                 held = sum(_offered(slot).get(resource, 0) for slot in mine)
                 if met and held < amount:
                     yield f"{name} is called met with {held} of {amount} milli of {resource}"
+
+    def _rest(self) -> Iterator[str]:
+        since = self._world.loop.time() - self._world.monitor.last_order_at
+        if since < REST:
+            yield f"the last order is {since:.1f} s old: it does not come to rest"
 
     def _demanded(self) -> Iterator[tuple[RowKey, WorkObject]]:
         for name, operator in self._world.operators.items():
