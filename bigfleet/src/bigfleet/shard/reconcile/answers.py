@@ -30,7 +30,7 @@ class Walk:
         self.number = number
         self.seen = bytearray()
         self.newcomers: set[str] = set()
-        """Machines that came into the book since it was asked for."""
+        """Machines that came into the book by another way since it was asked for."""
         self.strangers: set[int] = set()
         """Digests of records that are not this shard's."""
 

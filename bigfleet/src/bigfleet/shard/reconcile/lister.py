@@ -88,6 +88,8 @@ class Lister:
         self._digests = Digests()
         self._inbox = Inbox()
         self._changed = asyncio.Event()
+        self._walking: Walk | None = None
+        """The full List of which a part is being merged."""
         self._asking = Asking(book, self._digests, self._inbox, clock, offload, self._arrived, page)
         self._getting = Getting(self._inbox, clock, self._arrived)
         self._merger = Merger(
@@ -160,10 +162,12 @@ class Lister:
             merger.remove_some(effort // KNOWN, into)
         elif (answer := self._inbox.first()) is not None:
             feed = self._feeds.get(answer.provider)
+            self._walking = answer.walk
             if feed is None or merger.merge(feed, answer, effort, into):
                 self._inbox.done()
                 if feed is not None:
                     self._merged(feed, answer)
+        self._walking = None
         into.more = bool(merger.going) or len(self._inbox) > 0
         if not into.more:
             self._look_again()
@@ -308,7 +312,7 @@ class Lister:
             feed.in_flight.add(after.id)
         else:
             feed.in_flight.discard(after.id)
-        if before is None and feed.walk is not None:
+        if before is None and feed.walk is not None and feed.walk is not self._walking:
             feed.walk.newcomers.add(after.id)
 
     def _ownership_changed(self) -> None:

@@ -175,7 +175,7 @@ class Merger:
         if taken.seen is Seen.ASIDE or (taken.seen is Seen.STALE and self._tells(known, machine)):
             self._later(feed, answer, machine.id)
             return
-        self._settled(feed, machine.id, digest)
+        self._settled(feed, answer, machine.id, digest)
         self._count(taken, known, into)
 
     def _insert(
@@ -238,11 +238,15 @@ class Merger:
         """Whether a record that may be old says something else than is known."""
         return merge(known, machine, self.clock.now()).changed
 
-    def _settled(self, feed: Feed, machine_id: str, digest: int) -> None:
+    def _settled(self, feed: Feed, answer: Answer, machine_id: str, digest: int) -> None:
         feed.unresolved.pop(machine_id, None)
         row = self.book.inventory.row(machine_id)
-        if row >= 0 and digest:
+        if row < 0:
+            return
+        if digest:
             self.digests.set(row, digest)
+        if answer.walk is not None:
+            answer.walk.saw(row)
 
     def _later(self, feed: Feed, answer: Answer, machine_id: str) -> None:
         self.digests.reset(self.book.inventory.row(machine_id))

@@ -627,3 +627,25 @@ async def test_a_machine_given_away_during_an_action_leaves_when_it_is_over() ->
         shard.book.free("a")
         await shard.after(11)
         assert "a" not in shard.book
+
+
+@on_virtual_time
+async def test_a_machine_that_came_during_a_full_list_is_not_missing_from_it() -> (
+    None
+):
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        shard.lister.refresh_all()
+        cloud.put(record("b"))
+        late = await shard.providers["cloud"].get("b")
+        cloud.remove("b")
+        cloud.seconds = 5.0
+        await shard.after(2)
+        assert cloud.lists[-1] == (20_000, b"")
+        shard.book.take(late)
+        assert (await shard.after(5)).removed == 0
+        assert "b" in shard.book
+        cloud.seconds = 0.0
+        shard.lister.refresh_all()
+        assert (await shard.after(5)).removed == 1
