@@ -58,10 +58,11 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: bench
-bench: kernels ## Run the benchmarks with their assertions; ONLY=engine or provider picks a part
+bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider or shard picks a part
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)") \
-		--outside "provider=$(BIN)/python -m providerkit.bench"
+		--outside "provider=$(BIN)/python -m providerkit.bench" \
+		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard"
 
 .PHONY: soak
 soak: $(STAMP) ## Ten minutes of churn on a provider with 100,000 machines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from bigfleet.model import Machine, Need
 from bigfleet.simulate.workloads import make_workload
@@ -12,6 +13,10 @@ from bigfleet.wire.machines import metadata_from_stamp
 from bigfleet.wire.needs import need_to_proto
 from bigfleet.wire.records import machine_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2
+
+_IN: Final = capacity_pb2.NodeSelectorRequirement.OPERATOR_IN
+SESSIONS: Final = "sessions:"
+"""`sessions:1000x100`: so many clusters with so many rows each, which nothing can serve."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +29,15 @@ class Fleet:
 
     def records(self) -> Iterator[provider_pb2.Machine]:
         """Machines as a provider lists them; bound ones with the stamp of their need."""
-        scenario = make_workload(self.workload, self.machines, self.seed).scenario
+        name = "cold" if self.workload.startswith(SESSIONS) else self.workload
+        scenario = make_workload(name, self.machines, self.seed).scenario
         for number, machine in enumerate(machines_of(scenario), 1):
             yield _record(machine, number)
 
     def rollups(self) -> dict[str, capacity_pb2.ClusterCapacityNeeds]:
         """What each cluster asks for."""
+        if self.workload.startswith(SESSIONS):
+            return dict(_many(*map(int, self.workload.removeprefix(SESSIONS).split("x"))))
         scenario = make_workload(self.workload, self.machines, self.seed).scenario
         found: dict[str, capacity_pb2.ClusterCapacityNeeds] = {}
         for need in scenario.needs:
@@ -51,3 +59,18 @@ def _record(machine: Machine, number: int) -> provider_pb2.Machine:
 
 def _row(need: Need) -> capacity_pb2.CapacityNeed:
     return need_to_proto(need)
+
+
+def _many(clusters: int, rows: int) -> Iterator[tuple[str, capacity_pb2.ClusterCapacityNeeds]]:
+    for number in range(clusters):
+        rollup = capacity_pb2.ClusterCapacityNeeds(cluster_id=f"c-{number:04d}")
+        for row in range(rows):
+            need = rollup.needs.add(priority=row % 7)
+            # What is asked for is nowhere: this measures sessions, not bindings.
+            need.requirements.add(key="bench.bigfleet/row", operator=_IN, values=[f"{row % 25}"])
+            need.requirements.add(
+                key="bench.bigfleet/team", operator=_IN, values=[f"{number % 40}-{row // 25}"]
+            )
+            need.min_unit.update({"cpu": "500m", "memory": "1Gi"})
+            need.aggregate_resources.update({"cpu": f"{2 + row % 9}", "memory": "16Gi"})
+        yield rollup.cluster_id, rollup

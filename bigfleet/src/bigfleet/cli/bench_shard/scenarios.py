@@ -108,7 +108,7 @@ def bindings(machines: int = 5_000) -> dict[str, Any]:
     """Everything at once: how many machines are bound per second, end to end."""
     wanted = make_workload("cold", machines)
     target = wanted.expected.acquired or 0
-    with running("cold", machines, interval=_BEAT, churn=0.0) as bench:
+    with running("cold", machines, interval=0.5, churn=0.0) as bench:
         begun = time.monotonic()
         first = bench.shard.cycles()[-1]["cycle"]
         deadline = begun + 120.0
@@ -147,3 +147,20 @@ def restart(machines: int = 50_000) -> dict[str, Any]:
 
 def _started_unix(shard: Any) -> float:
     return time.time() - (time.monotonic() - float(shard.started))
+
+
+def many_sessions(sessions: int = 1_000, rows: int = 100) -> dict[str, Any]:
+    """Many sessions at once, each rolling up on the beat: how soon a roll-up is acknowledged."""
+    with running(f"sessions:{sessions}x{rows}", 5_000, interval=_BEAT) as bench:
+        bench.shard.wait_cycle("with all demand", 240.0, needs=sessions * rows)
+        bench.operators.ask()
+        deadline = time.monotonic() + 3 * _BEAT
+        while time.monotonic() < deadline:
+            time.sleep(0.2)
+        said = bench.operators.ask()
+        now, _ = bench.shard.memory()
+    expect(said["sessions"] >= sessions and not said["lost"], f"{said['lost']} sessions were lost")
+    expect(not said["rejected"] and not said["held"], "a roll-up was refused or held")
+    expect(len(said["acks_ms"]) >= 2 * sessions, f"{len(said['acks_ms'])} acknowledgements came")
+    expect(now < 1.5e9, f"the shard holds {now / 1e9:.2f} GB")
+    return {"ack_ms": said["acks_ms"], "memory": now}
