@@ -8,7 +8,6 @@ no Ready node; a partial one speaks of the nodes it names.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -34,22 +33,19 @@ class Observed:
         """Take an observation; the machines whose nodes are held cordoned without our asking."""
         mine = self._configured(cluster)
         refs: dict[str, str] | None = None
-        cordoned: list[str] = []
-        told: set[str] = set()
+        seen: dict[str, NodeSeen] = {}
         for node in nodes:
             machine_id = node.machine_id if node.machine_id in mine else ""
             if not machine_id:
                 refs = self._refs(mine) if refs is None else refs
                 machine_id = refs.get(node.host_ref) or refs.get(node.name, "")
-            if not machine_id:
-                continue
-            told.add(machine_id)
-            self._set(machine_id, mine[machine_id], node)
-            if node.unschedulable and not mine[machine_id].leaving:
-                cordoned.append(machine_id)
+            if machine_id:
+                seen[machine_id] = node
+        self._write(seen, mine)
         if full:
-            self._without_node([m for m in mine if m not in told], mine)
-        return cordoned
+            self._without_node([m for m in mine if m not in seen], mine)
+        self._name(seen)
+        return [m for m, node in seen.items() if node.unschedulable and not mine[m].leaving]
 
     def forget(self, machine_id: str) -> None:
         """A machine that is no node any more."""
@@ -79,20 +75,31 @@ class Observed:
                 refs[name] = machine_id
         return refs
 
-    def _set(self, machine_id: str, row: _Row, node: NodeSeen) -> None:
-        inventory, at = self._book.inventory, np.array([row.number])
-        known = inventory.snapshot().not_ready_since.get(row.number, 0)
-        since = 0 if node.ready else known or self._clock.now()
-        if since != known:
-            inventory.set_not_ready(at, since)
-        if node.pods is not None:
-            inventory.set_pods(at, node.pods)
-        inventory.set_do_not_disrupt(at, node.do_not_disrupt)
-        if node.name and self._names.get(machine_id) != node.name:
-            self._names[machine_id] = node.name
-            machine = self._book.get(machine_id)
-            if machine is not None:
-                self._book.tell([(machine, replace(machine))])
+    def _write(self, seen: dict[str, NodeSeen], mine: dict[str, _Row]) -> None:
+        inventory, now = self._book.inventory, self._clock.now()
+        known = inventory.snapshot().not_ready_since
+        rows = np.array([mine[m].number for m in seen], np.int64)
+        inventory.set_do_not_disrupt(
+            rows, np.array([n.do_not_disrupt for n in seen.values()], bool)
+        )
+        counted = np.array([n.pods is not None for n in seen.values()], bool)
+        pods = np.array([n.pods or 0 for n in seen.values()], np.int64)
+        inventory.set_pods(rows[counted], pods[counted])
+        since = np.array(
+            [0 if node.ready else known.get(mine[m].number, 0) or now for m, node in seen.items()],
+            np.int64,
+        )
+        before = np.array([known.get(row, 0) for row in rows.tolist()], np.int64)
+        inventory.set_not_ready(rows[since != before], since[since != before])
+
+    def _name(self, seen: dict[str, NodeSeen]) -> None:
+        """Remember what nodes are called, and tell of names that are new."""
+        for machine_id, node in seen.items():
+            if node.name and self._names.get(machine_id) != node.name:
+                self._names[machine_id] = node.name
+                machine = self._book.get(machine_id)
+                if machine is not None:
+                    self._book.tell([(machine, machine)])
 
     def _without_node(self, machine_ids: list[str], mine: dict[str, _Row]) -> None:
         inventory = self._book.inventory

@@ -320,7 +320,7 @@ class Shard:
     def forget_cluster(self, cluster: str) -> None:
         """A cluster is gone for good: its demand goes, and its machines are open to reclaim."""
         self.sessions.forget(cluster)
-        self.needs.hear(cluster)
+        self.needs.let_go(cluster)
         self.forced.asked_for_less(cluster, self.world.clock.now())
         self.pace.wake()
 

@@ -64,8 +64,8 @@ class NeedsTable:
             self._unnamed[cluster] = None
         return changes
 
-    def hear(self, cluster: str) -> None:
-        """A cluster spoke, but what it said is held and not taken."""
+    def let_go(self, cluster: str) -> None:
+        """A cluster is gone for good: that it asks for nothing is what it last said."""
         self._heard.add(cluster)
 
     def forget(self, cluster: str) -> None:
@@ -90,7 +90,7 @@ class NeedsTable:
         return cluster in self._blocks
 
     def heard(self, cluster: str) -> bool:
-        """Whether the cluster said anything since the start, taken or held."""
+        """Whether it is known what the cluster asks for: it said so since the start, or is gone."""
         return cluster in self._heard
 
     def overhead(self, cluster: str) -> Resources:

@@ -1,7 +1,7 @@
 """What becomes of a roll-up: read, judged, taken, and what the operator is told of it.
 
 Large ones are read away from the event loop. Refused ones leave the last accepted demand as it is;
-held ones as well, but they show that the cluster is there. Taking one wakes whoever waits for it.
+held ones as well: until one is believed nothing is known of what the cluster wants. Taking one wakes whoever waits for it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class RollUps:
             return None
         ack.held = not self._judge(cluster, rollup)
         if ack.held:
-            self.needs.hear(cluster)
             self.metrics.rollup_ingest(self.clock.monotonic() - started)
             return ack
         changes = self.needs.apply(cluster, rollup)
