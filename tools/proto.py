@@ -1,4 +1,4 @@
-"""`make proto`: generates the package bigfleet_api from the protocol definitions, byte for byte.
+"""`make proto`: generates Python from the protocol definitions, byte for byte.
 
 What is generated is committed, so that nobody needs a compiler to use the contract; `--check` says
 whether it still is what the definitions give. The compiler and the plug-in for type stubs are those
@@ -6,7 +6,8 @@ of the environment that runs this file.
 
 Definitions are registered under `bigfleet/v1alpha1/`, as every other language sees them. As Python
 they live in `bigfleet_api.v1alpha1`, because `bigfleet` is the control plane; so the generated
-imports are pointed there.
+imports are pointed there. The definitions of etcd's API lie beside what is generated from them and
+need no such thing.
 """
 
 import argparse
@@ -15,10 +16,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-DEFINITIONS = ROOT / "api" / "proto"
 PACKAGE = ROOT / "api" / "src" / "bigfleet_api"
 VERSION = "v1alpha1"
 
@@ -34,15 +35,36 @@ PYTHON_NAMES = (
 )
 
 
+@dataclass(frozen=True)
+class Part:
+    """Definitions that are generated together: in which folder below their root, and to where."""
+
+    definitions: Path
+    below: str
+    folder: Path
+
+
+ETCD = Part(
+    ROOT / "bigfleet" / "src",
+    "bigfleet/coordinator/store/etcdapi",
+    ROOT / "bigfleet" / "src" / "bigfleet" / "coordinator" / "store" / "etcdapi",
+)
+
+
+def contract(package: Path) -> Part:
+    """The contract of the fleet, generated into a package."""
+    return Part(ROOT / "api" / "proto", f"bigfleet/{VERSION}", package / VERSION)
+
+
 class GenerationError(Exception):
     """The compiler refused the definitions, or is not there."""
 
 
-def generate(definitions: Path) -> dict[str, str]:
-    """What the definitions below a folder give: file name to text."""
-    sources = sorted((definitions / "bigfleet" / VERSION).glob("*.proto"))
+def generate(definitions: Path, below: str) -> dict[str, str]:
+    """What the definitions in a folder below their root give: file name to text."""
+    sources = sorted((definitions / below).glob("*.proto"))
     if not sources:
-        raise GenerationError(f"{definitions}/bigfleet/{VERSION} holds no .proto file")
+        raise GenerationError(f"{definitions}/{below} holds no .proto file")
     services = [path for path in sources if SERVICE.search(path.read_text(encoding="utf-8"))]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
@@ -51,7 +73,7 @@ def generate(definitions: Path) -> dict[str, str]:
             compile_definitions(definitions, services, ["grpc_python", "mypy_grpc"], out)
         return {
             path.name: with_our_names(path.read_text(encoding="utf-8"))
-            for path in sorted((out / "bigfleet" / VERSION).iterdir())
+            for path in sorted((out / below).iterdir())
         }
 
 
@@ -111,21 +133,28 @@ def main(argv: Sequence[str]) -> int:
     """Generate, or with --check compare; 1 if the comparison finds a difference."""
     parser = argparse.ArgumentParser(prog="make proto", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if stale")
-    parser.add_argument("--package", type=Path, default=PACKAGE, help="folder of the package")
+    parser.add_argument(
+        "--package", type=Path, help="generate the contract alone, into this package"
+    )
     options = parser.parse_args(argv)
-    folder = options.package / VERSION
-    try:
-        wanted = generate(DEFINITIONS)
-    except GenerationError as error:
-        print(f"proto: {error}", file=sys.stderr)
-        return 1
-    stale = differences(wanted, present(folder))
+    parts = [contract(options.package)] if options.package else [contract(PACKAGE), ETCD]
+    files = changed = 0
+    for part in parts:
+        try:
+            wanted = generate(part.definitions, part.below)
+        except GenerationError as error:
+            print(f"proto: {error}", file=sys.stderr)
+            return 1
+        stale = differences(wanted, present(part.folder))
+        files, changed = files + len(wanted), changed + len(stale)
+        if options.check:
+            for name in stale:
+                print(f"{part.folder / name} is not what the definitions give; run make proto")
+        else:
+            write(wanted, stale, part.folder)
     if options.check:
-        for name in stale:
-            print(f"{folder / name} is not what the definitions give; run make proto")
-        return 1 if stale else 0
-    write(wanted, stale, folder)
-    print(f"proto: {len(wanted)} files, {len(stale)} changed")
+        return 1 if changed else 0
+    print(f"proto: {files} files, {changed} changed")
     return 0
 
 
