@@ -101,6 +101,23 @@ async def test_a_raw_list_is_decoded_record_by_record() -> None:
     assert calls == [("List", "OK")]
 
 
+async def test_a_malformed_stamp_is_logged_in_the_promised_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metadata = {"bigfleet.lucy.sh/assigned-priority": "many"}
+    odd = pb.Machine(
+        id="m", state=pb.MACHINE_STATE_CONFIGURING, cluster="c", shard_metadata=metadata,
+        host=pb.HostRef(ref="h"),
+    )  # fmt: skip
+    with caplog.at_level("WARNING"):
+        machine = client(None, []).decode(odd.SerializeToString())
+    assert machine.stamp is not None
+    assert machine.stamp.priority == 0
+    (told,) = caplog.records
+    assert told.message == "shard_metadata decode failed at ingest"
+    assert (told.__dict__["machine"], "many" in told.__dict__["error"]) == ("m", True)
+
+
 async def test_equal_records_have_equal_bytes_whatever_the_order_of_their_labels() -> None:
     one = pb.Machine(id="m", labels={"a": "1", "b": "2"})
     other = pb.Machine(id="m", labels={"b": "2", "a": "1"})

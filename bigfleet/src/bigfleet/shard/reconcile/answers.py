@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,10 +25,12 @@ MOST_RECORDS: Final = 2 * PART
 class Walk:
     """A full List under way: which rows of the inventory it has shown."""
 
-    __slots__ = ("newcomers", "number", "seen", "strangers")
+    __slots__ = ("newcomers", "number", "seen", "strangers", "wanted")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, wanted: Iterable[str] = ()) -> None:
+        """`wanted` machines are looked at whatever is known of them."""
         self.number = number
+        self.wanted = frozenset(wanted)
         self.seen = bytearray()
         self.newcomers: set[str] = set()
         """Machines that came into the book by another way since it was asked for."""

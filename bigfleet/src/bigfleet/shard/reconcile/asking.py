@@ -172,7 +172,7 @@ class Asking:
                 if row >= 0 and known.holds(row, digest):
                     if walk is not None:
                         walk.saw(row)
-                elif digest in strangers:
+                elif digest in strangers and found.ids[place] not in feed.wanted:
                     if walk is not None:
                         walk.strangers.add(digest)
                 else:

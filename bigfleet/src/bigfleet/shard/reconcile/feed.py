@@ -30,6 +30,9 @@ class Feed:
     walk: Walk | None = None
     losses: MassLoss = field(default_factory=MassLoss)
     strangers: set[int] = field(default_factory=set)
+    """Digests of records that are not this shard's."""
+    wanted: set[str] = field(default_factory=set)
+    """Machines that are no strangers any more."""
     complained: dict[str, int] = field(default_factory=dict)
     """Digests of refused records that were logged already, by machine."""
     full_due: float = 0.0

@@ -36,8 +36,8 @@ FULL: Final = 600.0
 HELD: Final = 20.0
 _FIRST_BACKOFF: Final = 1.0
 _MOST_BACKOFF: Final = 30.0
-_PIECE: Final = 500
-"""Effort between two turns of the event loop: 15 ms at 30 us for a machine nobody knew."""
+_PIECE: Final = 400
+"""Effort between two turns of the event loop: 12 ms at 30 us for a machine nobody knew."""
 _log = logging.getLogger(__name__)
 
 
@@ -246,7 +246,7 @@ class Lister:
             feed.full_due = now + FULL
             # Another release may answer there now, which does not go on as this one did.
             feed.continues = feed.continues and None
-            feed.walk = walk = Walk(feed.asked + 1)
+            feed.walk = walk = Walk(feed.asked + 1, feed.wanted)
         await self._asking.ask(feed, walk)
         feed.listed_at_ns = self._clock.now()
         feed.failures, feed.last_error = 0, ""
@@ -315,14 +315,24 @@ class Lister:
         if before is None and feed.walk is not None and feed.walk is not self._walking:
             feed.walk.newcomers.add(after.id)
 
-    def _ownership_changed(self) -> None:
-        """Everything has to be looked at again."""
-        self._digests.clear()
-        for feed in self._feeds.values():
-            feed.strangers = set()
-            if feed.walk is not None:
-                feed.walk.strangers = set()
-        self.refresh_all()
+    def _ownership_changed(self, moved: frozenset[str] | None) -> None:
+        """Look again at machines that were given or received, or at all."""
+        if moved is None:
+            self._digests.clear()
+            for feed in self._feeds.values():
+                feed.strangers = set()
+                if feed.walk is not None:
+                    feed.walk.strangers = set()
+            self.refresh_all()
+            return
+        known = [machine_id for machine_id in sorted(moved) if machine_id in self._book]
+        for machine_id in known:
+            self.refresh(machine_id)
+        if len(known) < len(moved):
+            # Nobody knows yet who lists the others.
+            for feed in self._feeds.values():
+                feed.wanted |= moved
+            self.refresh_all()
 
     def _moving(self, provider: str) -> set[str]:
         return {

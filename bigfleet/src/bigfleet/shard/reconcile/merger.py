@@ -104,6 +104,7 @@ class Merger:
         self._going(feed.name, fleet, verdict.gone)
         self._tell_of_holding(feed, held_before, len(verdict.gone))
         feed.strangers = walk.strangers
+        feed.wanted -= walk.wanted
         feed.is_first_merged = True
         for machine_id, (asked, _) in list(feed.unresolved.items()):
             if asked < walk.number:

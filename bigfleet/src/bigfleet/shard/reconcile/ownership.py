@@ -82,9 +82,8 @@ class Ownership:
         self._writing = asyncio.Lock()
         self._keys: tuple[tuple[str, Callable[[Machine], str] | None], ...] = ()
         self._answers: dict[tuple[str, ...], bool] = {}
-        self.version = 0
-        """Grows with every change that may change an answer."""
-        self.on_change: list[Callable[[], None]] = []
+        self.on_change: list[Callable[[frozenset[str] | None], None]] = []
+        """Told of every change that may change an answer: for which machines, None for all."""
 
     def load(self) -> None:
         """Read the file. Blocking."""
@@ -175,13 +174,6 @@ class Ownership:
             )
         )
 
-    async def forget_machines(self, machine_ids: Iterable[str]) -> None:
-        """Machines that exist no more."""
-        ids = frozenset(machine_ids)
-        await self._change(
-            lambda known: replace(known, received=known.received - ids, given=known.given - ids)
-        )
-
     async def _change(self, change: Callable[[_Known], _Known]) -> None:
         async with self._writing:
             known = change(self._known)
@@ -196,10 +188,12 @@ class Ownership:
         keys = sorted({key for key, _ in known.domains.own | known.domains.foreign})
         self._keys = tuple((key, _FIELDS.get(key)) for key in keys)
         self._answers = {}
-        if replace(before, transfers=()) != replace(known, transfers=()):
-            self.version += 1
+        moved: frozenset[str] | None = None
+        if before.domains == known.domains:
+            moved = (before.received ^ known.received) | (before.given ^ known.given)
+        if moved is None or moved:
             for listener in self.on_change:
-                listener()
+                listener(moved)
 
     def _in_domains(self, values: tuple[str, ...]) -> bool:
         domains = self._known.domains

@@ -630,9 +630,7 @@ async def test_a_machine_given_away_during_an_action_leaves_when_it_is_over() ->
 
 
 @on_virtual_time
-async def test_a_machine_that_came_during_a_full_list_is_not_missing_from_it() -> (
-    None
-):
+async def test_a_machine_that_came_during_a_full_list_is_not_missing_from_it() -> None:
     cloud = cloud_of("a")
     async with shard_of(cloud) as shard:
         await shard.after(1)
@@ -649,3 +647,27 @@ async def test_a_machine_that_came_during_a_full_list_is_not_missing_from_it() -
         cloud.seconds = 0.0
         shard.lister.refresh_all()
         assert (await shard.after(5)).removed == 1
+
+
+@on_virtual_time
+async def test_a_transfer_costs_a_look_at_the_machines_it_names() -> None:
+    cloud = Cloud()
+    for number in range(40):
+        machine = record(f"m-{number}")
+        machine.zone = "z-1" if number < 20 else "z-2"
+        cloud.put(machine)
+    async with shard_of(cloud) as shard:
+        await shard.ownership.assign(zones("z-1", "z-2"))
+        await shard.after(11)
+        client, decoded = shard.providers["cloud"], list[bytes]()
+        decode = client.decode
+        client.decode = lambda one: (decoded.append(one), decode(one))[1]  # type: ignore[method-assign]
+        await shard.ownership.receive("move-1", ["m-30"])
+        await shard.ownership.give("move-2", ["m-3"])
+        await shard.after(5)
+        assert "m-30" in shard.book
+        assert "m-3" not in shard.book
+        assert len(decoded) <= 3
+        shard.lister.refresh_all()
+        await shard.after(5)
+        assert len(decoded) <= 3
