@@ -5,7 +5,7 @@ import logging
 import grpc
 import pytest
 
-from bigfleet.model import MachineState
+from bigfleet.model import Machine, MachineState
 from bigfleet.provider import CallError
 from bigfleet.shard.reconcile.ownership import Domains
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
@@ -661,7 +661,12 @@ async def test_a_transfer_costs_a_look_at_the_machines_it_names() -> None:
         await shard.after(11)
         client, decoded = shard.providers["cloud"], list[bytes]()
         decode = client.decode
-        client.decode = lambda one: (decoded.append(one), decode(one))[1]  # type: ignore[method-assign]
+
+        def noted(one: bytes) -> Machine:
+            decoded.append(one)
+            return decode(one)
+
+        client.decode = noted  # type: ignore[method-assign]
         await shard.ownership.receive("move-1", ["m-30"])
         await shard.ownership.give("move-2", ["m-3"])
         await shard.after(5)
