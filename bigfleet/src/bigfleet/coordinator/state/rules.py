@@ -1,0 +1,211 @@
+"""What a command changes, or why it is refused.
+
+`apply` looks at the tables and touches nothing. Every refusal says what was wrong and what to do.
+A command that asks for what already is changes nothing and is no refusal. Writes that concern what
+shards are assigned carry a higher revision of assignments with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import singledispatch
+
+from bigfleet.coordinator.state import commands as c
+from bigfleet.coordinator.state.changes import REVISION, Changes, Deletion, Put
+from bigfleet.coordinator.state.errors import InvalidError, TakenError, UnknownError
+from bigfleet.coordinator.state.moves import forget, plan, step
+from bigfleet.coordinator.state.tables import State
+from bigfleet.coordinator.state.values import Binding, Shard
+
+INT64_MAX = 2**63 - 1
+
+
+def apply(state: State, command: c.Command, now: int) -> Changes:
+    """What a command changes at this moment; RefusalError where a rule says no."""
+    return _apply(command, state, now)
+
+
+@singledispatch
+def _apply(command: object, state: State, now: int) -> Changes:
+    raise TypeError(f"{type(command).__name__} is no command")
+
+
+# -- shards --------------------------------------------------------------------------------------
+
+
+@_apply.register
+def _add_shard(command: c.AddShard, state: State, now: int) -> Changes:
+    shard_id = _required("shard_id", command.shard_id)
+    known = state.shards.get(shard_id)
+    if known is None:
+        put = Put("shards", shard_id, Shard(command.address, now, now))
+        if state.shards:
+            return Changes((put,))
+        # The first shard gets what is in nobody's domain, which every later one must be told.
+        return _assigning(state, now, Changes((put,)))
+    if not command.address or command.address == known.address:
+        return Changes()
+    return Changes((Put("shards", shard_id, Shard(command.address, now, known.since)),))
+
+
+@_apply.register
+def _remove_shard(command: c.RemoveShard, state: State, now: int) -> Changes:
+    shard_id = _known_shard(state, command.shard_id)
+    deletions = [Deletion("shards", shard_id)]
+    deletions += [Deletion("clusters", cluster) for cluster in sorted(state.clusters_of(shard_id))]
+    deletions += [Deletion("domains", domain) for domain in sorted(state.domains_of(shard_id))]
+    # An allocation that is left without a shard stays: a limit does not vanish by itself.
+    puts = tuple(
+        Put("quotas", pool, {shard: slots for shard, slots in slices.items() if shard != shard_id})
+        for pool, slices in state.quotas.items()
+        if shard_id in slices
+    )
+    return _assigning(state, now, Changes(puts, tuple(deletions)))
+
+
+# -- clusters ------------------------------------------------------------------------------------
+
+
+@_apply.register
+def _contact(command: c.ContactClusters, state: State, now: int) -> Changes:
+    shard_id = _known_shard(state, command.shard_id)
+    new = [one for one in dict.fromkeys(command.cluster_ids) if one and one not in state.clusters]
+    puts = tuple(Put("clusters", cluster, Binding(shard_id, now)) for cluster in new)
+    return _assigning(state, now, Changes(puts)) if puts else Changes()
+
+
+@_apply.register
+def _bind_cluster(command: c.BindCluster, state: State, now: int) -> Changes:
+    cluster = _required("cluster_id", command.cluster_id)
+    shard_id = _known_shard(state, command.shard_id)
+    known = state.clusters.get(cluster)
+    if known is not None and known.shard == shard_id:
+        return Changes()
+    return _assigning(state, now, Changes((Put("clusters", cluster, Binding(shard_id, now)),)))
+
+
+# -- domains -------------------------------------------------------------------------------------
+
+
+@_apply.register
+def _assign_domain(command: c.AssignDomain, state: State, now: int) -> Changes:
+    domain = (
+        _required("topology_key", command.topology_key),
+        _required("topology_value", command.topology_value),
+    )
+    shard_id = _known_shard(state, command.shard_id)
+    owner = state.domains.get(domain)
+    if owner == shard_id:
+        return Changes()
+    if owner is not None:
+        raise TakenError(
+            f"domain {domain[0]}={domain[1]} belongs to shard {owner!r}: unassign it first"
+        )
+    return _assigning(state, now, Changes((Put("domains", domain, shard_id),)))
+
+
+@_apply.register
+def _unassign_domain(command: c.UnassignDomain, state: State, now: int) -> Changes:
+    domain = (
+        _required("topology_key", command.topology_key),
+        _required("topology_value", command.topology_value),
+    )
+    if domain not in state.domains:
+        return Changes()
+    return _assigning(state, now, Changes(deletions=(Deletion("domains", domain),)))
+
+
+# -- quotas and providers ------------------------------------------------------------------------
+
+
+@_apply.register
+def _set_quota(command: c.SetQuota, state: State, now: int) -> Changes:
+    pool = (_required("provider", command.provider), command.region)
+    slices = dict(sorted(command.per_shard.items()))
+    name = "/".join(filter(None, pool))
+    for shard_id, slots in slices.items():
+        if slots < 0:
+            raise InvalidError(f"quota of {name}: {slots} for shard {shard_id!r} is below 0")
+    total = sum(slices.values())
+    if slices and command.announced is not None and total > command.announced:
+        raise InvalidError(
+            f"quota of {name}: {total} slots are given out and {command.announced} are announced; "
+            "give less, or raise what the provider offers"
+        )
+    for shard_id in slices:
+        _known_shard(state, shard_id)
+    if state.quotas.get(pool) == slices or (not slices and pool not in state.quotas):
+        return Changes()
+    if not slices:
+        return _assigning(state, now, Changes(deletions=(Deletion("quotas", pool),)))
+    return _assigning(state, now, Changes((Put("quotas", pool, slices),)))
+
+
+@_apply.register
+def _register_provider(command: c.RegisterProvider, state: State, now: int) -> Changes:
+    provider = command.provider
+    _required("name", provider.name)
+    _required("address", provider.address)
+    if state.providers.get(provider.name) == provider:
+        return Changes()
+    return _assigning(state, now, Changes((Put("providers", provider.name, provider),)))
+
+
+@_apply.register
+def _remove_provider(command: c.RemoveProvider, state: State, now: int) -> Changes:
+    name = _required("name", command.name)
+    if name not in state.providers:
+        raise UnknownError(f"no provider {name!r} is registered{_known(state.providers)}")
+    return _assigning(state, now, Changes(deletions=(Deletion("providers", name),)))
+
+
+# -- moves ---------------------------------------------------------------------------------------
+
+
+@_apply.register
+def _plan_moves(command: c.PlanMoves, state: State, now: int) -> Changes:
+    return plan(command, state, now)
+
+
+@_apply.register
+def _step_move(command: c.StepMove, state: State, now: int) -> Changes:
+    changes = step(command, state, now)
+    shifted = any(put.table == "quotas" for put in changes.puts)
+    return _assigning(state, now, changes) if shifted else changes
+
+
+@_apply.register
+def _forget_moves(command: c.ForgetMoves, state: State, now: int) -> Changes:
+    return forget(command, state)
+
+
+# -- what they have in common --------------------------------------------------------------------
+
+
+def _assigning(state: State, now: int, changes: Changes) -> Changes:
+    """With a higher revision of assignments.
+
+    Taken from the clock where it can be, so that a state that was restored to an earlier one and
+    went another way never gives an old number to something new.
+    """
+    revision = min(max(state.revision + 1, now), INT64_MAX)
+    return Changes((*changes.puts, Put("meta", REVISION, revision)), changes.deletions)
+
+
+def _required(field: str, value: str) -> str:
+    if not value:
+        raise InvalidError(f"{field} is empty: it is required")
+    return value
+
+
+def _known_shard(state: State, shard_id: str) -> str:
+    _required("shard_id", shard_id)
+    if shard_id not in state.shards:
+        raise UnknownError(f"no shard {shard_id!r} is registered{_known(state.shards)}")
+    return shard_id
+
+
+def _known(table: Mapping[str, object]) -> str:
+    """A few names that would have done."""
+    names = sorted(table)[:5]
+    return f": there is {', '.join(names)}" + (", ..." if len(table) > 5 else "") if names else ""

@@ -1,0 +1,157 @@
+"""The tables, and what is found through them without looking at everything.
+
+`State` is changed in place and has one writer, who takes the changes of a command once they are
+stored: at a hundred thousand domains a copy per command would be the most expensive thing the
+coordinator does. Whoever reads does so without waiting in between, and so sees one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from sys import intern
+from typing import Final, cast
+from zlib import crc32
+
+from bigfleet.coordinator.state.changes import REVISION, Changes, Key, Table, Value
+from bigfleet.coordinator.state.values import Binding, Domain, Move, Pool, Provider, Shard
+
+CHUNKS: Final = 16
+"""Domains of a shard are kept in so many parts, so that what is made of a part can be kept while
+another changes."""
+_NONE: Final[frozenset[Domain]] = frozenset()
+Part = tuple[str, int]
+"""A shard and the number of a chunk."""
+
+
+def chunk_of(domain: Domain) -> int:
+    """Which part of its shard's domains a domain is in; the same in every process."""
+    return crc32(domain[1].encode()) % CHUNKS
+
+
+class State:
+    """The tables. Read them; only `take` changes them."""
+
+    def __init__(self) -> None:
+        self.shards: dict[str, Shard] = {}
+        self.clusters: dict[str, Binding] = {}
+        self.domains: dict[Domain, str] = {}
+        self.quotas: dict[Pool, Mapping[str, int]] = {}
+        self.providers: dict[str, Provider] = {}
+        self.moves: dict[str, Move] = {}
+        self.revision = 0
+        """Of assignments. Rises with every write that concerns them."""
+        self.on_domains: list[Callable[[Part], None]] = []
+        """Told which parts of which shards' domains changed."""
+        self._clusters_of: dict[str, set[str]] = {}
+        self._parts: dict[Part, set[Domain]] = {}
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def default_shard(self) -> str | None:
+        """The shard of machines in nobody's domain: the one registered first."""
+        if not self.shards:
+            return None
+        return min(self.shards, key=lambda shard: (self.shards[shard].since, shard))
+
+    def clusters_of(self, shard_id: str) -> frozenset[str]:
+        """The clusters bound to a shard."""
+        return frozenset(self._clusters_of.get(shard_id, ()))
+
+    def domains_of(self, shard_id: str) -> Iterator[Domain]:
+        """The domains of a shard, in no order."""
+        for chunk in range(CHUNKS):
+            yield from self._parts.get((shard_id, chunk), _NONE)
+
+    def part(self, part: Part) -> frozenset[Domain] | set[Domain]:
+        """One part of a shard's domains."""
+        return self._parts.get(part, _NONE)
+
+    def parts(self) -> Iterable[Part]:
+        """All parts that are not empty."""
+        return self._parts.keys()
+
+    def entries(self) -> dict[str, int]:
+        """How many rows each table has."""
+        return {
+            "shards": len(self.shards),
+            "clusters": len(self.clusters),
+            "domains": len(self.domains),
+            "quotas": len(self.quotas),
+            "providers": len(self.providers),
+            "moves": len(self.moves),
+        }
+
+    # -- changing --------------------------------------------------------------------------------
+
+    def take(self, changes: Changes) -> None:
+        """The changes are stored: they hold from now on."""
+        for deletion in changes.deletions:
+            self._delete(deletion.table, deletion.key)
+        for put in changes.puts:
+            self.put(put.table, put.key, put.value)
+
+    def put(self, table: Table, key: Key, value: Value) -> None:
+        """One row. For rows that are being loaded; everything else goes through `take`."""
+        if table == "domains":
+            self._put_domain(cast("Domain", key), cast("str", value))
+        elif table == "clusters":
+            self._put_cluster(cast("str", key), cast("Binding", value))
+        elif table == "meta":
+            if key == REVISION:
+                self.revision = cast("int", value)
+        else:
+            self._plain(table)[key] = value
+
+    def _delete(self, table: Table, key: Key) -> None:
+        if table == "domains":
+            domain = cast("Domain", key)
+            owner = self.domains.pop(domain, None)
+            if owner is not None:
+                self._leave_part(domain, owner)
+        elif table == "clusters":
+            binding = self.clusters.pop(cast("str", key), None)
+            if binding is not None:
+                self._leave_shard(cast("str", key), binding.shard)
+        else:
+            self._plain(table).pop(key, None)
+
+    def _plain(self, table: Table) -> dict[Key, Value]:
+        """A table without an index."""
+        return cast("dict[Key, Value]", getattr(self, table))
+
+    def _put_domain(self, domain: Domain, owner: str) -> None:
+        # Keys and owners are few and repeated a hundred thousand times.
+        domain, owner = (intern(domain[0]), domain[1]), intern(owner)
+        before = self.domains.get(domain)
+        if before == owner:
+            return
+        if before is not None:
+            self._leave_part(domain, before)
+        self.domains[domain] = owner
+        part = (owner, chunk_of(domain))
+        self._parts.setdefault(part, set()).add(domain)
+        self._tell(part)
+
+    def _leave_part(self, domain: Domain, owner: str) -> None:
+        part = (owner, chunk_of(domain))
+        self._parts[part].discard(domain)
+        if not self._parts[part]:
+            del self._parts[part]
+        self._tell(part)
+
+    def _put_cluster(self, cluster: str, binding: Binding) -> None:
+        before = self.clusters.get(cluster)
+        if before is not None and before.shard != binding.shard:
+            self._leave_shard(cluster, before.shard)
+        self.clusters[cluster] = binding
+        self._clusters_of.setdefault(binding.shard, set()).add(cluster)
+
+    def _leave_shard(self, cluster: str, shard: str) -> None:
+        self._clusters_of[shard].discard(cluster)
+        if not self._clusters_of[shard]:
+            del self._clusters_of[shard]
+
+    def _tell(self, part: Part) -> None:
+        for listener in self.on_domains:
+            listener(part)

@@ -1,0 +1,112 @@
+"""What the tables hold: shards, bindings, providers, moves. Frozen, and small: there are many.
+
+Times are Unix nanoseconds. A domain's value is the id of its shard and a quota's a mapping of shard
+ids to numbers; they need no class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+Domain = tuple[str, str]
+"""A topology label's key, and one of its values."""
+Pool = tuple[str, str]
+"""A provider's name and a region."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A registered shard."""
+
+    address: str
+    registered_at: int
+    """When this address was registered."""
+    since: int
+    """When it was first registered. Machines in nobody's domain belong to the oldest shard, which
+    a new address does not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The shard a cluster belongs to."""
+
+    shard: str
+    bound_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """What shards dial. No shards named means all of them."""
+
+    name: str
+    address: str
+    region: str = ""
+    shards: tuple[str, ...] = ()
+
+    def serves(self, shard_id: str) -> bool:
+        """Whether a shard uses it."""
+        return not self.shards or shard_id in self.shards
+
+
+class Tier(StrEnum):
+    """Where the machines of a move come from, in the order in which it is tried."""
+
+    IDLE = "idle"
+    QUOTA = "quota"
+    PREEMPT = "preempt"
+
+
+class Phase(StrEnum):
+    """How far a move is."""
+
+    PLANNED = "planned"
+    DONOR_RELEASED = "donor_released"
+    RECIPIENT_ADOPTED = "recipient_adopted"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will follow."""
+        return self in (Phase.DONE, Phase.ABANDONED)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the machines of a move must be like; an empty text means any."""
+
+    instance_type: str = ""
+    zone: str = ""
+    provider: str = ""
+    region: str = ""
+    requirements: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
+    """Label key, operator as on the wire, values."""
+    min_unit: tuple[tuple[str, str], ...] = ()
+    """Resource name and quantity."""
+    priority: int = 0
+    """Of the demand they are for, as is the bucket."""
+    interruption_penalty_bucket: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Machines on their way from one shard to another."""
+
+    id: str
+    tier: Tier
+    donor: str
+    recipient: str
+    count: int
+    wish: Wish = Wish()
+    machine_ids: tuple[str, ...] = ()
+    """Once the donor has picked them."""
+    phase: Phase = Phase.PLANNED
+    tries: int = 0
+    created_at: int = 0
+    updated_at: int = 0
+    escalated_at: int = 0
+    """When the shortfall it is for was first seen as escalated."""
+    fingerprint: str = ""
+    """Of the shortfall's profile."""
+    reason: str = ""
