@@ -666,7 +666,7 @@ async def test_a_transfer_costs_a_look_at_the_machines_it_names() -> None:
             decoded.append(one)
             return decode(one)
 
-        client.decode = noted  # type: ignore[method-assign]
+        client.decode = noted  # type: ignore[assignment]
         await shard.ownership.receive("move-1", ["m-30"])
         await shard.ownership.give("move-2", ["m-3"])
         await shard.after(5)
