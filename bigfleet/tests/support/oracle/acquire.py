@@ -313,8 +313,7 @@ def keep_leaving(world: World, row: Row) -> None:
             or (row.is_gang and world.domain_of(row, m) != row.domain)
         ):
             continue
-        waiting = world.owner(m.leaving.for_stamp)
-        if waiting is not None and waiting.done and m.id in waiting.expected:
+        if any(m.id in waiting.expected for waiting in world.rows):
             continue
         back.append(m)
     before = set(row.claims)
@@ -323,9 +322,14 @@ def keep_leaving(world: World, row: Row) -> None:
 
 
 def expect(world: World, row: Row) -> None:
-    """What is on its way to this row and still needed."""
+    """What is on its way to this row and still needed; each machine for one row, its own first."""
     left = world.deficit(row)
     for m in coming_for(world, row):
+        owner = world.owner(m.leaving.for_stamp) if m.leaving else None
+        if any(m.id in other.expected for other in world.rows):
+            continue
+        if owner is not None and owner is not row and not owner.done:
+            continue
         if row.is_gang and world.domain_of(row, m) != row.domain:
             continue
         if not covered(left) and world.reduces(row, left, m):

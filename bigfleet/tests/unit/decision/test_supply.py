@@ -121,6 +121,20 @@ def test_a_machine_leaving_for_a_need_that_still_waits_is_not_kept() -> None:
     assert not outcome.satisfied(0)
 
 
+def test_rows_of_one_shape_do_not_pass_what_is_on_its_way_to_one_another() -> None:
+    low, high, higher = need(B, priority=0), need(A, priority=100), need(A, priority=1000)
+    also = need(A, priority=0)
+    fleet = [serving("m-1", low, leaves_for=high)]
+    assert decide(fleet, [low, high, also]).does == {}
+    assert decide(fleet, [low, high, higher, also]).does == {}
+
+
+def test_what_its_own_need_no_longer_wants_is_on_its_way_to_another_of_its_shape() -> None:
+    low, high, also = need(B, priority=0), need(A, priority=100), need(A, priority=50)
+    fleet = [serving("m-1", low, leaves_for=high), serving("m-2", high)]
+    assert decide(fleet, [low, high, also]).does == {}
+
+
 def test_a_machine_leaving_for_a_need_that_is_met_meanwhile_is_kept() -> None:
     old, new = need(A, priority=10), need(B, priority=1000)
     fleet = [serving("m-1", old, leaves_for=new), serving("m-2", new)]

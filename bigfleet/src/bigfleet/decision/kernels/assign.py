@@ -105,8 +105,7 @@ def keep_leaving(
             m = ho.leaving[j]
             if ma.cluster[m] != ro.cluster[r]:
                 continue
-            waiting = owner_of(ids, ma.leaving_for[m])
-            if waiting >= 0 and wo.done[waiting] and wo.expected[m] == waiting:
+            if wo.expected[m] >= 0:
                 continue
             sc.takes[size] = m
             size += 1
@@ -119,7 +118,11 @@ def expect(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int,
 ) -> None:  # fmt: skip
-    """Mark what is on its way to this row and still needed: Draining first, then by id."""
+    """Mark what is on its way to this row and still needed: Draining first, then by id.
+
+    A machine is expected by one row. Rows of one shape share what is on its way, but the row it was
+    taken for comes first; the others have what that one no longer needs.
+    """
     width = ro.width[r]
     if len(ho.coming) == 0 or covered(wo.left[r], width):
         return
@@ -134,6 +137,9 @@ def expect(
                 for j in range(ho.coming_at[key], ho.coming_at[key + 1]):
                     m = ho.coming[j]
                     if ma.state[m] != state or wo.kept[m] or ma.rank[m] <= last:
+                        continue
+                    owner = owner_of(ids, ma.leaving_for[m])
+                    if wo.expected[m] >= 0 or (owner != r and not wo.done[owner]):
                         continue
                     if (best < 0 or ma.rank[m] < ma.rank[best]) and fits(ma, ro, fa, r, m):
                         best = m
