@@ -30,6 +30,7 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shard_pb2_grpc as rpc
 
 _SESSIONS_PER_CHANNEL = 50
+_RECONNECT_SECONDS = 0.5
 
 
 @dataclass
@@ -59,15 +60,27 @@ class Operator:
         self._outbox: asyncio.Queue[pb.OperatorMessage] = asyncio.Queue()
 
     async def run(self, stub: Any, interval: float, churn: float, begin: float) -> None:
-        """Speak until cancelled."""
+        """Speak until cancelled; a session that ends is followed by the next."""
+        while True:
+            try:
+                await self._speak(stub, interval, churn, begin)
+            except* grpc.aio.AioRpcError:
+                self._measured.lost += 1
+            await asyncio.sleep(_RECONNECT_SECONDS)
+
+    async def _speak(self, stub: Any, interval: float, churn: float, begin: float) -> None:
         call = stub.Session()
         hello = pb.Hello(cluster_id=self._rollup.cluster_id, protocol_version="v1alpha1")
         hello.software_version = "bench"
         await call.write(pb.OperatorMessage(hello=hello))
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._write(call))
-            group.create_task(self._beat(interval, churn, begin))
+            tasks = [
+                group.create_task(self._write(call)),
+                group.create_task(self._beat(interval, churn, begin)),
+            ]
             await self._read(call)
+            for task in tasks:
+                task.cancel()
 
     async def _beat(self, interval: float, churn: float, begin: float) -> None:
         await asyncio.sleep(begin)
@@ -107,14 +120,9 @@ class Operator:
 
     async def _read(self, call: Any) -> None:
         self._measured.sessions += 1
-        try:
-            while True:
-                message = await call.read()
-                if message is grpc.aio.EOF:
-                    break
-                self._take(message)
-        finally:
-            self._measured.lost += 1
+        while (message := await call.read()) is not grpc.aio.EOF:
+            self._take(message)
+        self._measured.lost += 1
 
     def _take(self, message: pb.ShardMessage) -> None:
         kind = message.WhichOneof("payload")
@@ -158,8 +166,7 @@ async def _main(fleet: Fleet, address: str, interval: float, churn: float) -> No
             tasks.append(group.create_task(operator.run(stub, interval, churn, begin)))
         loop = asyncio.get_running_loop()
         while await loop.run_in_executor(None, sys.stdin.readline):
-            lost = measured.lost
-            print(json.dumps({**measured.__dict__, "lost": lost}), flush=True)
+            print(json.dumps(measured.__dict__), flush=True)
             measured.acks_ms = []
         for task in tasks:
             task.cancel()
