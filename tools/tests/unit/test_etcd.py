@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import etcd
 import pytest
+
+import etcd
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,8 @@
 
 StoreError
 ├── StoreSettingsError       the store is named in a way nobody understands
-├── StoreLockedError         another process has the file
+├── StoreLockedError         another process has the file, or leads
+├── StoreNotEmptyError       there are rows that a restore may not write over
 ├── StoreUnavailableError    no answer in time; a commit may or may not have been written
 ├── StoreFullError           no room left; nothing was written
 ├── ConflictError            somebody else wrote; nothing was written
@@ -25,6 +26,10 @@ class StoreSettingsError(StoreError, ValueError):
 
 class StoreLockedError(StoreError):
     """Another process uses the same store as its own."""
+
+
+class StoreNotEmptyError(StoreError):
+    """There are rows already, and a restore was not told to write over them."""
 
 
 class StoreUnavailableError(StoreError):

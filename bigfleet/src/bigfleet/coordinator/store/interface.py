@@ -12,6 +12,7 @@ error says so: the writer loads again before it writes again.
 from __future__ import annotations
 
 import asyncio
+import enum
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,6 +144,25 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Let go of everything, leadership included."""
+        ...
+
+
+class Over(enum.Enum):
+    """What a restore may write over."""
+
+    NOTHING = "nothing"
+    EVERYTHING = "everything"
+
+
+class Restorable(Protocol):
+    """A store whose rows can be exchanged while nobody leads. Both engines are."""
+
+    async def replace(self, rows: Sequence[Row], term: int, revision: int, over: Over) -> None:
+        """Make these the only rows, in one step; every later leadership is above the term.
+
+        StoreNotEmptyError: there are rows and nothing may be written over. StoreLockedError: a
+        coordinator leads. In both cases nothing was changed.
+        """
         ...
 
 

@@ -1,0 +1,217 @@
+"""The file: rows and a few numbers, changed by transactions that are on disk when they return.
+
+WAL with full sync: a transaction that was acknowledged survives a kill and a loss of power, one
+that was not leaves nothing. A lock beside the file keeps a second process out for as long as the
+first lives, and says which one it is. Everything blocks and may be called from any thread; one at a
+time is let in.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from bigfleet.coordinator.store.changes import Changes
+from bigfleet.coordinator.store.errors import (
+    ConflictError,
+    CorruptStoreError,
+    DeposedError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreNotEmptyError,
+    StoreUnavailableError,
+)
+from bigfleet.coordinator.store.interface import Loaded, Over, Row
+
+NAME: Final = "coordinator.db"
+_VERSION: Final = 1
+_OURS: Final = 0x62666C74
+"""Marks the file as a coordinator's."""
+_SCHEMA: Final = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE rows (
+    tab TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (tab, key)
+) WITHOUT ROWID;
+CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO numbers VALUES ('term', 0), ('revision', 0);
+PRAGMA application_id = {_OURS};
+PRAGMA user_version = {_VERSION};
+COMMIT;
+"""
+_CORRUPT: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class SqliteFile:
+    """An open file, locked against everybody else."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open or make the file in a directory. StoreLockedError: somebody else has it."""
+        self._path = directory / NAME
+        self._one = threading.Lock()
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = _locked(directory / f"{NAME}.lock")
+        except OSError as error:
+            raise StoreUnavailableError(
+                f"{directory} cannot be used for the store: {error}; check --data-dir, its owner "
+                "and its disk"
+            ) from error
+        try:
+            self._db = self._connect()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        with self._told():
+            db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        try:
+            with self._told():
+                self._prepare(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        self._path.chmod(0o600)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        (ours,) = db.execute("PRAGMA application_id").fetchone()
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if (ours, version, tables) == (0, 0, 0):
+            db.executescript(_SCHEMA)
+        elif ours != _OURS:
+            raise CorruptStoreError(
+                f"{self._path} is the database of something else; choose another --data-dir"
+            )
+        elif version != _VERSION:
+            raise CorruptStoreError(
+                f"{self._path} has version {version}, this release knows {_VERSION}: start the "
+                "release that wrote it, or restore a snapshot into another --data-dir"
+            )
+
+    def load(self) -> Loaded:
+        """All rows and their revision."""
+        with self._one, self._told(), self._transaction("DEFERRED"):
+            found = self._db.execute("SELECT tab, key, value FROM rows").fetchall()
+            return Loaded([Row(*row) for row in found], self._number("revision"))
+
+    def new_term(self) -> int:
+        """Count a leadership; from now on only it may write."""
+        with self._one, self._told(), self._transaction("IMMEDIATE"):
+            self._db.execute("UPDATE numbers SET value = value + 1 WHERE name = 'term'")
+            return self._number("term")
+
+    def commit(self, changes: Changes, expected_revision: int, term: int) -> int:
+        """Apply changes in one transaction; the new revision."""
+        with self._one, self._told(), self._transaction("IMMEDIATE"):
+            if self._number("term") != term:
+                raise DeposedError(f"term {term} is over; campaign again")
+            revision = self._number("revision")
+            if revision != expected_revision:
+                raise ConflictError(
+                    f"rows are at revision {revision}, not {expected_revision}; load again"
+                )
+            gone = [(key.table, key.key) for key, value in changes.items() if value is None]
+            self._db.executemany("DELETE FROM rows WHERE tab = ? AND key = ?", gone)
+            self._put(
+                [(key.table, key.key, value) for key, value in changes.items() if value is not None]
+            )
+            return self._move_to(revision + 1)
+
+    def replace(self, rows: Sequence[Row], term: int, revision: int, over: Over) -> None:
+        """Exchange all rows; later terms are above this one, later revisions above both."""
+        with self._one, self._told(), self._transaction("IMMEDIATE"):
+            (present,) = self._db.execute("SELECT count(*) FROM rows").fetchone()
+            if present and over is Over.NOTHING:
+                raise StoreNotEmptyError(
+                    f"{self._path} holds {present} rows; --force replaces them. Nothing was changed"
+                )
+            self._db.execute("DELETE FROM rows")
+            self._put([(row.table, row.key, row.value) for row in rows])
+            self._db.execute(
+                "UPDATE numbers SET value = max(value, ?) WHERE name = 'term'", (term,)
+            )
+            self._move_to(max(self._number("revision"), revision) + 1)
+
+    def close(self) -> None:
+        """Let go of the file and the lock."""
+        with self._one:
+            self._db.close()
+            os.close(self._lock)
+
+    def _put(self, rows: Sequence[tuple[str, str, bytes]]) -> None:
+        self._db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", rows)
+
+    def _number(self, name: str) -> int:
+        found = self._db.execute("SELECT value FROM numbers WHERE name = ?", (name,)).fetchone()
+        if found is None:
+            raise CorruptStoreError(f"{self._path} has lost its {name}; restore the last snapshot")
+        return int(found[0])
+
+    def _move_to(self, revision: int) -> int:
+        self._db.execute("UPDATE numbers SET value = ? WHERE name = 'revision'", (revision,))
+        return revision
+
+    @contextmanager
+    def _transaction(self, kind: str) -> Iterator[None]:
+        self._db.execute(f"BEGIN {kind}")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            # SQLite has rolled back by itself after some errors, a full disk among them.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._told_as(error) from error
+
+    def _told_as(self, error: sqlite3.Error) -> StoreError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            return StoreFullError(
+                f"no room left for {self._path}; nothing was written. Free space on its disk"
+            )
+        if code in _CORRUPT:
+            return CorruptStoreError(
+                f"{self._path} cannot be read: {error}. Move it away and restore the last snapshot "
+                "with `bigfleetctl snapshot restore`"
+            )
+        if code == sqlite3.SQLITE_BUSY:
+            return StoreLockedError(f"another program has {self._path} open; end it")
+        return StoreUnavailableError(f"{self._path}: {error}; check its disk")
+
+
+def _locked(path: Path) -> int:
+    """The lock, held by this process until it ends or closes it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
+    except BlockingIOError:
+        holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+        os.close(lock)
+        raise StoreLockedError(
+            f"{path.parent / NAME} is in use by process {holder}: stop it first, or give this one "
+            "a --data-dir of its own"
+        ) from None
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
