@@ -23,7 +23,7 @@ from bigfleet.wire.tls import TlsFiles
 TABLES: Final = ("shards", "clusters", "domains", "quotas", "providers", "moves", "meta")
 """All tables there are. `meta` holds a few numbers of the state itself."""
 WRITE_SECONDS: Final = 5.0
-"""The longest a commit or load may take before StoreUnavailableError."""
+"""The longest a commit, or one page of a load, may take before StoreUnavailableError."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,0 +1,95 @@
+"""Who leads, watched: the leader's key is read once, then every change of it is streamed.
+
+A stream that breaks is taken up again at another member behind the last revision seen, so nothing
+is missed; when that revision has been compacted away, the key is read again. When no member
+answers, nobody is known to lead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from typing import Final
+
+from bigfleet.coordinator.store.errors import StoreError, StoreUnavailableError
+from bigfleet.coordinator.store.etcd.election import Election
+from bigfleet.coordinator.store.etcd.faults import CompactedError
+from bigfleet.coordinator.store.etcd.keys import Elected, Keys
+from bigfleet.coordinator.store.etcd.members import ATTEMPT_SECONDS, Members
+from bigfleet.coordinator.store.etcdapi import kv_pb2
+from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
+from bigfleet.coordinator.store.leaders import Leaders
+
+PAUSE_SECONDS: Final = 0.2
+
+_log = logging.getLogger(__name__)
+
+
+class Following:
+    """Keeps `Leaders` true and tells the election what happens to its key."""
+
+    def __init__(self, members: Members, keys: Keys, leaders: Leaders, election: Election) -> None:
+        self._members = members
+        self._keys = keys
+        self._leaders = leaders
+        self._election = election
+        self._revision = 0
+        """The last one seen; 0: the key has to be read first."""
+        self._breaks = 0
+        """Streams that broke before they said anything."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                if not self._revision:
+                    await self._read()
+                await self._stream()
+            except CompactedError:
+                self._revision = 0
+                continue
+            except StoreError as error:
+                self._broken(error)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def _broken(self, error: StoreError) -> None:
+        """No member could be read, or a stream broke: the next member may have a better one."""
+        self._breaks += 1
+        if not self._revision or self._breaks > self._members.count:
+            _log.warning("nobody is known to lead: %s", error)
+            self._revision = 0
+            self._leaders.show(None)
+
+    async def _read(self) -> None:
+        found = await self._members.call(
+            "get",
+            lambda member: member.kv.Range,
+            pb.RangeRequest(key=self._keys.leader),
+            2 * ATTEMPT_SECONDS,
+        )
+        self._seen(found.kvs[0] if found.kvs else None, found.header.revision)
+
+    async def _stream(self) -> None:
+        request = pb.WatchRequest(
+            create_request=pb.WatchCreateRequest(
+                key=self._keys.leader, start_revision=self._revision + 1
+            )
+        )
+        answers = self._members.stream(lambda member: member.watch.Watch, request)
+        async with aclosing(answers) as responses:
+            async for response in responses:
+                self._breaks = 0
+                if response.compact_revision:
+                    raise CompactedError(f"compacted up to {response.compact_revision}")
+                if response.canceled:
+                    raise StoreUnavailableError(f"etcd ended a watch: {response.cancel_reason}")
+                for event in response.events:
+                    gone = event.type == kv_pb2.Event.DELETE
+                    self._seen(None if gone else event.kv, event.kv.mod_revision)
+
+    def _seen(self, entry: kv_pb2.KeyValue | None, revision: int) -> None:
+        self._revision = max(self._revision, revision)
+        elected = None if entry is None else Elected.of(entry)
+        self._leaders.show(None if elected is None else elected.leader)
+        self._election.seen(elected, revision)
