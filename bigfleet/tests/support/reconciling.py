@@ -277,5 +277,4 @@ def _add(total: Reconciled, part: Reconciled) -> None:
     total.freed += part.freed
     total.delivered += part.delivered
     total.refused += part.refused
-    total.resumed += part.resumed
     total.merged |= part.merged

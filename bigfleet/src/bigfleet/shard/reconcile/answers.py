@@ -14,7 +14,6 @@ from typing import Final
 
 from bigfleet.model import Machine
 from bigfleet.provider import Refused
-from bigfleet.shard.reconcile.journal import Entry
 
 PART: Final = 5_000
 """Records in one answer at most: 12 MB at 2.4 kB a machine."""
@@ -81,8 +80,6 @@ class Reconciled:
     delivered: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     """By reason."""
-    resumed: list[tuple[str, Entry]] = field(default_factory=list)
-    """Machines that were in their grace when the shard last ran."""
     merged: set[str] = field(default_factory=set)
     """Providers of which something was merged."""
     more: bool = False

@@ -28,7 +28,7 @@ from bigfleet.shard.reconcile.digests import Digests
 from bigfleet.shard.reconcile.feed import Feed
 from bigfleet.shard.reconcile.journal import Entry, Journal
 from bigfleet.shard.reconcile.ownership import Ownership
-from bigfleet.shard.reconcile.restoring import in_its_grace, is_worth_remembering, restored
+from bigfleet.shard.reconcile.restoring import is_worth_remembering, restored
 
 I64 = npt.NDArray[np.int64]
 
@@ -215,8 +215,6 @@ class Merger:
         machine = restored(machine, entry, self.clock.now())
         if not is_worth_remembering(machine):
             self.journal.forget_soon([machine.id])
-        elif in_its_grace(machine):
-            into.resumed.append((machine.id, entry))
         return machine
 
     def _count(self, taken: Taken, known: Machine | None, into: Reconciled) -> None:

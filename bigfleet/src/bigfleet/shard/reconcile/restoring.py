@@ -35,8 +35,3 @@ def is_worth_remembering(machine: Machine) -> bool:
     if machine.state in _STAMPED:
         return machine.stamp is not None
     return machine.state in _LEAVING and machine.leaving is not None
-
-
-def in_its_grace(machine: Machine) -> bool:
-    """Whether a drain of it has to be seen to its end by the shard."""
-    return machine.state is S.CONFIGURED and machine.leaving is not None

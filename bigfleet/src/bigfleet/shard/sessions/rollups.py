@@ -1,7 +1,8 @@
 """What becomes of a roll-up: read, judged, taken, and what the operator is told of it.
 
 Large ones are read away from the event loop. Refused ones leave the last accepted demand as it is;
-held ones as well: until one is believed nothing is known of what the cluster wants. Taking one wakes whoever waits for it.
+held ones as well: until one is believed nothing is known of what the cluster wants. Taking one
+wakes whoever waits for it.
 """
 
 from __future__ import annotations

@@ -64,7 +64,6 @@ class Shard:
                 self.arrived.clear()
                 merged = await self.lister.merge()
                 self.total.losses += merged.losses
-                self.total.resumed += merged.resumed
                 with suppress(TimeoutError):
                     async with asyncio.timeout(0.05):
                         await self.arrived.wait()
@@ -115,7 +114,7 @@ async def test_a_machine_is_followed_through_its_life_and_across_a_restart(tmp_p
         async with running(tmp_path, fake.site) as shard:
             await shard.until(lambda: shard.lister.first_merged("fake"))
             assert shard.known(name).stamp == STAMP
-            assert shard.total.resumed == [(name, leaving)]
+            assert shard.known(name).leaving is not None
             await fake.lose(name)
             await shard.until(lambda: shard.known(name).state is S.FAILED)
             assert [machine.id for machine in shard.total.losses] == [name]
