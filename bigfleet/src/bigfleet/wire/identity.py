@@ -55,9 +55,14 @@ class Surface:
         return identity is None or identity in self.names
 
 
-SHARD_READ: Final = Surface("shard rejected read identity", frozenset({READONLY, ADMIN}))
+_READERS: Final = frozenset({READONLY, ADMIN})
+SHARD_READ: Final = Surface("shard rejected read identity", _READERS)
 SHARD_ADMIN: Final = Surface("shard rejected admin identity", frozenset({ADMIN}))
 SHARD_STATUS: Final = Surface("shard rejected admin identity", frozenset({READONLY, ADMIN}))
+COORDINATOR_READ: Final = Surface(
+    "coordinator rejected read identity", frozenset({READONLY, ADMIN})
+)
+COORDINATOR_ADMIN: Final = Surface("coordinator rejected admin identity", frozenset({ADMIN}))
 
 
 def cluster_name(cluster_id: str) -> str:
@@ -68,6 +73,11 @@ def cluster_name(cluster_id: str) -> str:
 def shard_name(shard_id: str) -> str:
     """The name of a shard."""
     return f"bigfleet://shard/{shard_id}"
+
+
+def coordinator_report(shard_id: str) -> Surface:
+    """Reports of a shard are for that shard alone."""
+    return Surface("coordinator rejected shard identity", frozenset({shard_name(shard_id)}))
 
 
 def identity_of(context: Called) -> str | None:

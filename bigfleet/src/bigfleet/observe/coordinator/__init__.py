@@ -1,0 +1,12 @@
+"""Everything a coordinator counts.
+
+    storing      leadership, state writes, the store, exports
+    serving      shards, instructions, moves between shards, refused callers
+    metrics      `CoordinatorMetrics`, which is all of it
+
+Parts of a coordinator call plain methods; nobody but this package knows the metrics library.
+"""
+
+from bigfleet.observe.coordinator.metrics import CoordinatorMetrics
+
+__all__ = ["CoordinatorMetrics"]
