@@ -91,6 +91,19 @@ class State:
         for put in changes.puts:
             self.put(put.table, put.key, put.value)
 
+    def become(self, other: State) -> None:
+        """Hold what another state holds, which is not used any more."""
+        parts = {*self._parts, *other._parts}
+        for name in ("shards", "clusters", "domains", "quotas", "providers", "moves"):
+            setattr(self, name, getattr(other, name))
+        self.revision, self._clusters_of, self._parts = (
+            other.revision,
+            other._clusters_of,
+            other._parts,
+        )
+        for part in parts:
+            self._tell(part)
+
     def put(self, table: Table, key: Key, value: Value) -> None:
         """One row. For rows that are being loaded; everything else goes through `take`."""
         if table == "domains":

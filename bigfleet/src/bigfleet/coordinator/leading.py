@@ -1,0 +1,187 @@
+"""Becoming the leader, being it, losing it.
+
+A replica campaigns all the time. When it wins it loads the state and reigns: soft state is empty,
+and filled by the reports that come. When it loses the leadership, all of that is dropped and it
+campaigns again. The store may be away at any point: then there is no leader, and nothing else is
+wrong with this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Final, Protocol
+
+from bigfleet.coordinator.errors import NotLeaderError
+from bigfleet.coordinator.ports import Clock
+from bigfleet.coordinator.reign import Counts as ReignCounts
+from bigfleet.coordinator.reign import Reign
+from bigfleet.coordinator.store.errors import StoreUnavailableError
+from bigfleet.coordinator.store.interface import WRITE_SECONDS, Leader, Leadership, Loaded, Store
+
+RETRY_SECONDS: Final = 1.0
+DUTY_RETRY_SECONDS: Final = 30.0
+_log = logging.getLogger(__name__)
+
+Duty = Callable[[Reign], Awaitable[None]]
+"""What a leader does besides answering, for as long as it leads."""
+
+
+class Counts(ReignCounts, Protocol):
+    """What is counted."""
+
+    def leading(self, leads: bool) -> None:
+        """Whether this replica leads."""
+        ...
+
+    def leader_known(self, known: bool) -> None:
+        """Whether there is a leader."""
+        ...
+
+    def leader_changed(self, term: int) -> None:
+        """There is another leader."""
+        ...
+
+
+class Leading:
+    """One replica's part in the election. `reign` is what it has while it leads."""
+
+    def __init__(
+        self,
+        replica: str,
+        address: str,
+        store: Store,
+        clock: Clock,
+        counts: Counts,
+        duties: Sequence[Duty] = (),
+    ) -> None:
+        self.address = address
+        """What others are told when this replica leads. Final once it runs."""
+        self._replica, self._store = replica, store
+        self._clock, self._counts, self._duties = clock, counts, tuple(duties)
+        self._reign: Reign | None = None
+        self._term = 0
+
+    def reign(self) -> Reign:
+        """What this replica has while it leads; NotLeaderError otherwise."""
+        reign = self._reign
+        if reign is None:
+            raise NotLeaderError(self._hint())
+        reign.check()
+        return reign
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this replica leads and has loaded the state."""
+        return self._reign is not None and self._reign.leadership.holds()
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether some replica leads, as far as this one knows."""
+        return self.is_leader or self._store.leader() is not None
+
+    async def run(self) -> None:
+        """Campaign and lead until cancelled; then let another replica lead."""
+        await self._open()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch())
+            group.create_task(self._campaign())
+
+    def _hint(self) -> str:
+        """Who leads. Not this replica, which is still loading when it is asked."""
+        leader = self._store.leader()
+        return "" if leader is None or leader.address == self.address else leader.address
+
+    async def _open(self) -> None:
+        while True:
+            try:
+                await self._store.open()
+            except StoreUnavailableError as error:
+                await self._pause(error)
+            else:
+                return
+
+    async def _watch(self) -> None:
+        async for leader in self._store.watch():
+            self._seen(leader)
+
+    def _seen(self, leader: Leader | None) -> None:
+        self._counts.leader_known(leader is not None or self.is_leader)
+        if leader is None or leader.term <= self._term:
+            return
+        if not self._term:
+            _log.info(
+                "raft membership established",
+                extra={"id": self._replica, "term": leader.term, "leader": leader.address},
+            )
+        self._term = leader.term
+        self._counts.leader_changed(leader.term)
+
+    async def _campaign(self) -> None:
+        while True:
+            try:
+                leadership = await self._store.campaign(self.address)
+            except StoreUnavailableError as error:
+                await self._pause(error)
+                continue
+            try:
+                await self._lead(leadership)
+            finally:
+                await self._store.resign(leadership)
+
+    async def _lead(self, leadership: Leadership) -> None:
+        loaded = await self._load(leadership)
+        if loaded is None:
+            return
+        reign = Reign(leadership, loaded, self._store, self._clock, self._counts)
+        self._reign = reign
+        self._counts.leading(True)
+        self._seen(Leader(self.address, leadership.term))
+        _log.info(
+            "leading",
+            extra={"id": self._replica, "term": leadership.term, **reign.state.entries()},
+        )
+        duties = [asyncio.create_task(self._serve(duty, reign)) for duty in self._duties]
+        try:
+            await leadership.lost.wait()
+            _log.warning("leadership lost", extra={"id": self._replica, "term": leadership.term})
+        finally:
+            self._reign = None
+            self._counts.leading(False)
+            self._counts.leader_known(self.has_leader)
+            self._counts.shards({})
+            for task in duties:
+                task.cancel()
+            await asyncio.gather(*duties, return_exceptions=True)
+            await reign.close()
+
+    async def _load(self, leadership: Leadership) -> Loaded | None:
+        """All rows; None when the leadership was lost before they came."""
+        while leadership.holds():
+            try:
+                async with asyncio.timeout(WRITE_SECONDS):
+                    return await self._store.load()
+            except (StoreUnavailableError, TimeoutError) as error:
+                await self._pause(error)
+        return None
+
+    async def _serve(self, duty: Duty, reign: Reign) -> None:
+        """A duty that fails is taken up again: nothing it does may end the process."""
+        while reign.leadership.holds():
+            try:
+                await duty(reign)
+                return
+            except NotLeaderError:
+                return
+            except Exception:  # noqa: BLE001 - whatever it was, the leader still answers
+                _log.exception("a leader's duty failed; it is taken up again")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DUTY_RETRY_SECONDS):
+                    await reign.leadership.lost.wait()
+
+    async def _pause(self, error: Exception) -> None:
+        why = str(error) or "no answer in time"
+        _log.warning("join attempt failed; will retry", extra={"id": self._replica, "error": why})
+        await asyncio.sleep(RETRY_SECONDS)

@@ -1,0 +1,108 @@
+"""One report of a shard, from its arrival to the answer; see 4.5 of the wire contract.
+
+Who may report, and whether this replica leads, was asked before. A report that is not newer than
+the last one is discarded; an unknown shard is registered before anything of its report is taken.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from bigfleet.coordinator.assignments import Answer
+from bigfleet.coordinator.errors import WriteFailedError
+from bigfleet.coordinator.rebalancer import Rebalancer
+from bigfleet.coordinator.reign import Reign
+from bigfleet.coordinator.state import AddShard, ContactClusters
+from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+
+_log = logging.getLogger(__name__)
+
+
+class Counts(Protocol):
+    """What is counted."""
+
+    def shard_reported(self, shard: str) -> None:
+        """A report was taken."""
+        ...
+
+
+async def answer_report(
+    reign: Reign, report: pb.ShardReport, rebalancer: Rebalancer, counts: Counts
+) -> Answer:
+    """Take a report and answer it.
+
+    WriteFailedError: the shard could not be registered, and nothing of the report was taken.
+    """
+    if not reign.reports.is_new(report):
+        return _discarded(reign)
+    await _register(reign, report)
+    # Another report of the same shard may have been taken meanwhile.
+    if not reign.reports.is_new(report):
+        return _discarded(reign)
+    heard = reign.reports.take(report, reign.clock.now(), reign.clock.monotonic())
+    counts.shard_reported(report.shard_id)
+    rebalancer.reported(reign, heard)
+    await _contact(reign, report)
+    for ack in report.instruction_acks:
+        ended = reign.instructions.acknowledged(report.shard_id, ack)
+        if ended is not None:
+            rebalancer.acknowledged(reign, ended)
+    reign.check()
+    return _taken(reign, report)
+
+
+def _discarded(reign: Reign) -> Answer:
+    return Answer(pb.ReportAck(coordinator_term=reign.term, acknowledged=False))
+
+
+def _taken(reign: Reign, report: pb.ShardReport) -> Answer:
+    head = pb.ReportAck(
+        coordinator_term=reign.term,
+        acknowledged=True,
+        instructions=reign.instructions.pending(report.shard_id),
+    )
+    if not reign.assignments.is_due(report.assignments_revision):
+        return Answer(head)
+    return Answer(head, reign.assignments.of(report.shard_id))
+
+
+async def _register(reign: Reign, report: pb.ShardReport) -> None:
+    known = reign.state.shards.get(report.shard_id)
+    address = report.shard_address
+    if known is not None and address in ("", known.address):
+        return
+    await reign.apply(AddShard(report.shard_id, address))
+    _log.info("shard registered", extra={"shard": report.shard_id, "address": address})
+
+
+async def _contact(reign: Reign, report: pb.ShardReport) -> None:
+    """Bind the clusters nobody has; say which belong elsewhere."""
+    shard_id, new = report.shard_id, []
+    for cluster in report.known_clusters:
+        binding = reign.state.clusters.get(cluster)
+        if binding is None:
+            new.append(cluster)
+        elif binding.shard != shard_id:
+            _complain(reign, cluster, shard_id, binding.shard)
+    if not any(new):
+        return
+    try:
+        await reign.apply(ContactClusters(shard_id, tuple(new)))
+    except WriteFailedError as error:
+        _log.warning(
+            "clusters are not bound yet; the next report tries again",
+            extra={"shard": shard_id, "clusters": len(new), "error": str(error)},
+        )
+
+
+def _complain(reign: Reign, cluster: str, shard_id: str, bound: str) -> None:
+    seen = (cluster, shard_id, bound)
+    if seen in reign.complained:
+        return
+    reign.complained.add(seen)
+    _log.warning(
+        "cluster is bound to another shard than the one it calls; bind it with bigfleetctl "
+        "bind-cluster, or give its operator the other address",
+        extra={"cluster": cluster, "shard": shard_id, "bound": bound},
+    )

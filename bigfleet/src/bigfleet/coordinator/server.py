@@ -1,0 +1,146 @@
+"""A coordinator as a process: gRPC, probes and metrics around it, from start to orderly stop.
+
+Alive as long as it answers, whatever the store does; ready when a leader is known. A signal stops
+it: another replica may lead at once, no new calls are taken, and those under way may end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bigfleet.coordinator.coordinator import Coordinator, World
+from bigfleet.coordinator.leading import Duty
+from bigfleet.coordinator.ports import Clock, Offload
+from bigfleet.coordinator.real import SystemClock, Threads
+from bigfleet.coordinator.rebalancer import Rebalancer
+from bigfleet.coordinator.reign import Reign
+from bigfleet.coordinator.service import SERVICE, add_coordinator
+from bigfleet.coordinator.store.exporting import Exporter, Exports
+from bigfleet.coordinator.store.interface import Store, StoreCounts, StorePlace
+from bigfleet.observe.coordinator import CoordinatorMetrics
+from bigfleet.observe.http import HttpServer, Pages
+from bigfleet.wire.server import WireServer
+from bigfleet.wire.server_tls import ServerTls
+from bigfleet.wire.tls import TlsFiles
+
+_THREADS: Final = 4
+_READINESS_SECONDS: Final = 0.1
+_LET_CALLS_END: Final = 1.0
+_log = logging.getLogger(__name__)
+
+MakeStore = Callable[[StorePlace, Clock, Offload, StoreCounts], Store]
+MakeRebalancer = Callable[[Clock, CoordinatorMetrics], Rebalancer]
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Where and how a coordinator is served."""
+
+    replica: str
+    place: StorePlace
+    listen: str = ":7790"
+    advertise: str = ""
+    """Where others dial it; the address it listens on where empty."""
+    metrics_addr: str = ":8790"
+    tls: TlsFiles | None = None
+    export_dir: Path | None = None
+    version: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A coordinator that is being served."""
+
+    address: str
+    coordinator: Coordinator
+    metrics_address: str = ""
+
+
+async def serve(
+    serving: Serving,
+    stop: asyncio.Event,
+    make_store: MakeStore,
+    make_rebalancer: MakeRebalancer | None = None,
+    on_listening: Callable[[Listening], None] = lambda _listening: None,
+) -> None:
+    """Serve a coordinator until told to stop."""
+    clock, threads = SystemClock(), Threads("store", _THREADS)
+    metrics = CoordinatorMetrics(clock.now, version=serving.version)
+    store = make_store(serving.place, clock, threads, metrics)
+    world = World(
+        store=store,
+        clock=clock,
+        metrics=metrics,
+        rebalancer=None if make_rebalancer is None else make_rebalancer(clock, metrics),
+        duties=_duties(serving, store, clock, threads, metrics),
+    )
+    tls = None if serving.tls is None else ServerTls(serving.tls, metrics.tls_expiry)
+    server = WireServer((SERVICE,), tls)
+    try:
+        coordinator = Coordinator(serving.replica, serving.advertise, world)
+        add_coordinator(server.grpc, coordinator)
+        listening = await server.start(serving.listen)
+        coordinator.leading.address = serving.advertise or listening
+        readiness = _Readiness(coordinator.not_ready())
+        http = HttpServer.start(serving.metrics_addr, Pages(metrics.registry, readiness.__str__))
+        _log.info("coordinator listening", extra={"id": serving.replica, "addr": listening})
+        on_listening(Listening(listening, coordinator, "" if http is None else http.address))
+        try:
+            await _live(coordinator, server, readiness, stop)
+        finally:
+            await server.stop(_LET_CALLS_END)
+            if http is not None:
+                http.close()
+    finally:
+        threads.close()
+
+
+def _duties(
+    serving: Serving, store: Store, clock: Clock, threads: Threads, metrics: CoordinatorMetrics
+) -> tuple[Duty, ...]:
+    if serving.export_dir is None:
+        return ()
+    metrics.exports_expected()
+    exporter = Exporter(store, Exports(serving.export_dir), clock, threads, metrics)
+
+    async def export(reign: Reign) -> None:
+        await exporter.run(reign.leadership)
+
+    return (export,)
+
+
+class _Readiness:
+    """Why a coordinator is not ready, looked up on the event loop and read by another thread."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+    async def follow(self, coordinator: Coordinator, server: WireServer) -> None:
+        """Health says what /readyz says, until cancelled."""
+        was: bool | None = None
+        while True:
+            self.reason = coordinator.not_ready()
+            is_ready = not self.reason
+            if is_ready is not was:
+                await server.ready(is_ready)
+                was = is_ready
+            await asyncio.sleep(_READINESS_SECONDS)
+
+
+async def _live(
+    coordinator: Coordinator, server: WireServer, readiness: _Readiness, stop: asyncio.Event
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        life = group.create_task(coordinator.run())
+        following = group.create_task(readiness.follow(coordinator, server))
+        await stop.wait()
+        life.cancel()
+        following.cancel()
