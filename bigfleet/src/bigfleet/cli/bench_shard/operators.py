@@ -1,10 +1,11 @@
 """The operators of a shard benchmark: a session per cluster from one process, roll-ups on a beat.
 
 Every beat a share of the rows grows or shrinks by one unit and next time goes back, as in the
-engine's steady benchmark. Roll-ups are spread over the interval. Bootstrap requests and reclaims
-are answered at once. When stdin closes it ends and prints what it measured as JSON. Run as
+engine's steady benchmark. The first roll-ups are spread over SPREAD seconds. Bootstrap requests
+and reclaims are answered at once. When stdin closes it ends; every line it reads it answers with
+what it measured, as JSON. Run as
 
-    python -m bigfleet.cli.bench_shard.operators WORKLOAD MACHINES ADDRESS INTERVAL CHURN
+    python -m bigfleet.cli.bench_shard.operators WORKLOAD MACHINES ADDRESS INTERVAL CHURN SPREAD
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ class Operator:
                 self._outbox.put_nowait(pb.OperatorMessage(reclaim_ack=answer))
 
 
-async def _main(fleet: Fleet, address: str, interval: float, churn: float) -> None:
+async def _main(fleet: Fleet, address: str, interval: float, churn: float, spread: float) -> None:
     rollups = fleet.rollups()
     measured, rng = Measured(), Random(1)
     channels: list[grpc.aio.Channel] = []
@@ -162,7 +163,7 @@ async def _main(fleet: Fleet, address: str, interval: float, churn: float) -> No
                 channels.append(open_channel(address, None))
             operator = Operator(rollup, measured, Random(rng.random()))
             stub = rpc.ShardStub(channels[-1])
-            begin = interval * number / len(rollups)
+            begin = spread * number / len(rollups)
             tasks.append(group.create_task(operator.run(stub, interval, churn, begin)))
         loop = asyncio.get_running_loop()
         while await loop.run_in_executor(None, sys.stdin.readline):
@@ -181,5 +182,6 @@ if __name__ == "__main__":
             sys.argv[3],
             float(sys.argv[4]),
             float(sys.argv[5]),
+            float(sys.argv[6]),
         )
     )

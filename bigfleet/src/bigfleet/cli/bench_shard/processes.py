@@ -151,9 +151,13 @@ def running(
     *,
     interval: float = 10.0,
     churn: float = 0.03,
+    spread: float | None = None,
     flags: Sequence[str] = (),
 ) -> Iterator[Bench]:
-    """All processes, ready; ended and gone afterwards."""
+    """All processes, ready; ended and gone afterwards.
+
+    Operators begin over `spread` seconds, by default over the interval of their roll-ups.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="bigfleet-bench-")))
         port = free_port()
@@ -173,6 +177,7 @@ def running(
             [
                 sys.executable, "-m", f"{_PACKAGE}.operators", workload, str(machines),
                 shard.address, str(interval), str(churn),
+                str(interval if spread is None else spread),
             ],
             folder / "operators.log",
         )  # fmt: skip

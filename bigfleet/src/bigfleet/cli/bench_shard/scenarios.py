@@ -108,7 +108,7 @@ def bindings(machines: int = 5_000) -> dict[str, Any]:
     """Everything at once: how many machines are bound per second, end to end."""
     wanted = make_workload("cold", machines)
     target = wanted.expected.acquired or 0
-    with running("cold", machines, interval=0.5, churn=0.0) as bench:
+    with running("cold", machines, interval=_BEAT, churn=0.0, spread=0.2) as bench:
         begun = time.monotonic()
         first = bench.shard.cycles()[-1]["cycle"]
         deadline = begun + 120.0
