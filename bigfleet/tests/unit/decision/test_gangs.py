@@ -181,3 +181,28 @@ def test_when_folded_gangs_become_fewer_the_dearest_machines_are_given_up() -> N
         outcome = after(both, fleet, left, seconds)
         assert outcome.serves() == {"m-1"}
         assert outcome.does == {"m-0": K.RECLAIM, "m-2": K.RECLAIM}
+
+
+def test_a_phantom_stays_until_the_gang_that_replaces_it_serves() -> None:
+    # The whole gang fits on the machine that is lost, but on no other: two smaller ones replace it.
+    row = gang(cpu=8)
+    lost = serving("m-lost", row, cpu=8, rack="r-0", not_ready_for=2_000)
+    outcome = decide([lost, *rack("r-1", 2)], [row])
+    assert outcome.does == {"m-r-1-0": K.BOOTSTRAP, "m-r-1-1": K.BOOTSTRAP}
+
+
+def test_a_gang_that_cannot_be_completed_gives_its_part_of_a_quota_back() -> None:
+    low = need(B, priority=0)
+    fleet = [
+        *(serving(f"m-{i}", replace(low, group=f"v-{i}"), rack=f"r-{i}") for i in range(2)),
+        *(machine(f"n-{i}", S.SPECULATIVE, rack=f"r-{i}") for i in range(2)),
+    ]
+    rows = [
+        gang(cpu=12, group="too-large", priority=1_000),
+        gang(cpu=8, group="fits", priority=500),
+        *(replace(low, group=f"v-{i}") for i in range(2)),
+    ]
+    # Two slots are in use: the quota leaves one.
+    outcome = decide(fleet, rows, Policy(quotas={("p", "r"): 3}))
+    assert sorted(outcome.does.values()) == [K.PROVISION, K.PREEMPT]
+    assert outcome.serves(0) == set()
