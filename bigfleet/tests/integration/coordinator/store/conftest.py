@@ -1,0 +1,27 @@
+"""One etcd for all tests of a run; every test has a prefix of its own."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from etcd_members import Cluster, running
+
+
+@pytest.fixture(scope="session")
+def one_member() -> Iterator[Cluster]:
+    with running(1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def three_members() -> Iterator[Cluster]:
+    with running(3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def prefix() -> str:
+    return f"test-{secrets.token_hex(6)}"
