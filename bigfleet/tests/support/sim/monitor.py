@@ -35,7 +35,7 @@ S = MachineState
 A = ActionKind
 WINDOW: Final = 10.0
 CAP: Final = 0.05
-FLAPPING: Final = 3
+FLAPPING: Final = 10
 FLAPPING_SECONDS: Final = 60.0
 """A drain that is ordered and called off more often than this is no decision."""
 _ORDERED_BY: Final = {

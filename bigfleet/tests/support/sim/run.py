@@ -30,6 +30,8 @@ REST_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 60.0
 STEP_LIMIT: Final = 30_000_000
 _TIDY_SECONDS: Final = 60.0
+_CHATTER: Final = frozenset({"shortfalls detected", "reclaim blast-radius cap engaged"})
+"""Said with every cycle as long as it is so."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,9 @@ class _Listener(logging.Handler):
         self._trace = trace
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._trace.note("log", f"{record.levelname} {record.getMessage()}")
+        message = record.getMessage()
+        if message not in _CHATTER:
+            self._trace.note("log", f"{record.levelname} {message}")
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             self._trace.broken("log", f"{record.getMessage()}: {error!r}")

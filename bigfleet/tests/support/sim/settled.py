@@ -110,8 +110,14 @@ class Settled:
                     yield f"{name} believes in {slot.id}, which is {slot.state.title}"
 
     def _phantoms(self) -> Iterator[str]:
-        """Nodes that died are replaced, unless so many did that it is the cluster's own outage."""
+        """Nodes that died are replaced, unless so many did that it is the cluster's own outage.
+
+        Where something is unmet there may be nothing to replace them with.
+        """
+        lacking = {key[0] for key, verdict in self._verdicts.items() if not verdict.satisfied}
         for name, operator in self._world.operators.items():
+            if name in lacking:
+                continue
             there = [node for node in operator.cluster.nodes if node.exists]
             dead = [node for node in there if not node.ready]
             is_outage = len(dead) >= OUTAGE_LEAST and len(dead) > OUTAGE_SHARE * len(there)
@@ -212,6 +218,12 @@ class Settled:
         since = self._world.loop.time() - self._world.monitor.last_order_at
         if since < REST:
             yield f"the last order is {since:.1f} s old: it does not come to rest"
+        for slot in self._slots.values():
+            known = self._shard.book.get(slot.id)
+            if known is not None and known.leaving is not None:
+                yield f"{slot.id} is still leaving {known.cluster}"
+            if slot.state in KIND_OF and slot.state is not S.DELETING:
+                yield f"{slot.id} is still {slot.state.title}"
 
     def _demanded(self) -> Iterator[tuple[RowKey, WorkObject]]:
         for name, operator in self._world.operators.items():
