@@ -1,6 +1,6 @@
 """One machine that moved on: written column by column, where a full put would look at everything.
 
-A machine that changes its state, cluster, stamp or the marks on it keeps its class, host and
+A machine that changes its state, host, cluster, stamp or the marks on it keeps its class and its
 labels, so there is nothing to intern and nothing to look up. Anything more is a put.
 """
 
@@ -22,7 +22,6 @@ def keeps_attributes(before: Machine, after: Machine) -> bool:
         before.instance_type == after.instance_type
         and before.zone == after.zone
         and before.price_per_hour == after.price_per_hour
-        and before.host == after.host
         and before.provider == after.provider
         and before.region == after.region
         and before.capacity_type is after.capacity_type
@@ -37,6 +36,8 @@ def keeps_attributes(before: Machine, after: Machine) -> bool:
 def write_change(store: Store, row: int, before: Machine, after: Machine) -> None:
     """Write what differs."""
     rows = np.array([row], np.int64)
+    if before.host != after.host:
+        store.write_host(rows, after.host)
     if before.state is not after.state:
         store.state.write(rows, int(after.state))
     if before.cluster != after.cluster:

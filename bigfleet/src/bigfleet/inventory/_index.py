@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +22,21 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 
+_RECENT: Final = 32_768
+"""A few megabytes."""
+
+
 class IdIndex:
     """Rows by id. Open addressing; at most two slots of three are taken."""
 
-    __slots__ = ("_ids", "_table", "_taken")
+    __slots__ = ("_ids", "_recent", "_table", "_taken")
 
     def __init__(self, ids: Texts) -> None:
         self._ids = ids
         self._table = _empty_table(0)
         self._taken = 0
+        self._recent: dict[str, int] = {}
+        """Rows that were asked for by their id lately: a machine is asked for many times over."""
 
     @property
     def nbytes(self) -> int:
@@ -37,11 +44,19 @@ class IdIndex:
 
     def find(self, machine_id: str) -> int:
         """The row of an id, or -1."""
+        known = self._recent.get(machine_id)
+        if known is not None:
+            return known
         try:
             key = np.frombuffer(machine_id.encode(), np.uint8)
         except UnicodeEncodeError:
             return -1
-        return find_row(self._table, *self._ids.packed, key, 0, len(key))
+        row = find_row(self._table, *self._ids.packed, key, 0, len(key))
+        if row >= 0:
+            if len(self._recent) >= _RECENT:
+                self._recent.clear()
+            self._recent[machine_id] = row
+        return row
 
     def find_all(self, keys: Packed) -> I64:
         """The row of each id, or -1."""
@@ -58,6 +73,7 @@ class IdIndex:
 
     def remove(self, row: int) -> None:
         """Take out a row, whose id is still set."""
+        self._recent.pop(self._ids[row], None)
         erase_row(self._table, *self._ids.packed, row)
 
 

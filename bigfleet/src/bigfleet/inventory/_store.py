@@ -7,6 +7,7 @@ column of its own but a sparse one. Nothing here knows what a change means: see 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +18,18 @@ from bigfleet.inventory._gather import SPARSE, Batch, gather
 from bigfleet.inventory._index import IdIndex
 from bigfleet.inventory._order import Order
 from bigfleet.inventory._sharing import overflowing_labels, split_labels
-from bigfleet.inventory._texts import Texts
+from bigfleet.inventory._texts import Packed, Texts
 from bigfleet.inventory._topology import Topology
 from bigfleet.model.columns import Flag, MachineColumns, Names, Symbols
 from bigfleet.model.machine import HostRef, Leaving, Machine, MachineState, Stamp
 
 I64 = npt.NDArray[np.int64]
 
+_STATES: Final = tuple(MachineState)
+"""By number: looking an enum's member up by calling the enum costs more than all else here."""
+_LEAVING, _DO_NOT_DISRUPT, _EXCLUDED = (
+    int(flag) for flag in (Flag.LEAVING, Flag.DO_NOT_DISRUPT, Flag.EXCLUDED)
+)
 AnyColumn = Column[np.int8] | Column[np.uint8] | Column[np.int32] | Column[np.int64]
 
 
@@ -88,6 +94,13 @@ class Store:
             self.order.add(rows[new])
         return rows
 
+    def write_host(self, rows: I64, host: HostRef | None) -> None:
+        """Another host for one row, or none."""
+        packed = Packed.of(["" if host is None else host.ref], "host reference")
+        self.hosts.make_room(len(packed.blob))
+        self.host.write(rows, -1 if host is None else self._host_providers.of(host.provider))
+        self.hosts.write(rows, packed)
+
     def remove(self, row: int) -> None:
         """Make a hole of a row that holds a machine."""
         rows = np.array([row], np.int64)
@@ -106,11 +119,11 @@ class Store:
 
     def read(self, row: int) -> Machine:
         """The machine of a row."""
-        flags, attributes = Flag(int(self.flags.data[row])), self.classes[int(self.cls.data[row])]
+        flags, attributes = int(self.flags.data[row]), self.classes[int(self.cls.data[row])]
         cluster, pods = int(self.cluster.data[row]), int(self.pods.data[row])
         return Machine(
             id=self.ids[row],
-            state=MachineState(int(self.state.data[row])),
+            state=_STATES[self.state.data[row]],
             host=self._host_of(row),
             provider=attributes.provider,
             region=attributes.region,
@@ -125,13 +138,13 @@ class Store:
             interruption_probability=attributes.probability,
             interruption_at_ns=self.sparse["ending_at"].get(row),
             stamp=self._stamp(self.stamp, row, int(self.sequence.data[row])),
-            leaving=self._leaving(row) if Flag.LEAVING in flags else None,
+            leaving=self._leaving(row) if flags & _LEAVING else None,
             idle_since_ns=int(self.idle_since.data[row]),
             not_ready_since_ns=self.sparse["not_ready_since"].get(row),
-            do_not_disrupt=Flag.DO_NOT_DISRUPT in flags,
+            do_not_disrupt=flags & _DO_NOT_DISRUPT != 0,
             pods=None if pods < 0 else pods,
             last_error=self._errors.get(row, ""),
-            excluded=Flag.EXCLUDED in flags,
+            excluded=flags & _EXCLUDED != 0,
         )
 
     def settle(self) -> None:

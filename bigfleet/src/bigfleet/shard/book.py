@@ -143,8 +143,10 @@ class Book:
         self._acted[machine_id] = self._clock.monotonic()
         self._forget_old_ends()
         aside = self._aside.pop(machine_id, None)
+        if aside is None:
+            return None
         known = self.get(machine_id)
-        if aside is None or known is None or not ends_transition(known, aside):
+        if known is None or not ends_transition(known, aside):
             return None
         return self._put(known, merge(known, aside, self._clock.now()))
 

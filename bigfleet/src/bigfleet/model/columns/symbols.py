@@ -8,6 +8,7 @@ sequence number; its *key* is the part a stamp and a need must agree on (cluster
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +93,15 @@ def _said(stamp: Stamp) -> _Identity:
     return (stamp.key, stamp.fingerprint, stamp.size_class, *said)
 
 
+def _named(stamp: Stamp) -> Stamp:
+    """The stamp with its penalties as buckets, where it came with plain numbers."""
+    return replace(
+        stamp,
+        interruption=PenaltyBucket(stamp.interruption),
+        reclamation=PenaltyBucket(stamp.reclamation),
+    )
+
+
 class Symbols:
     """All interned text of one shard, and the identities stamps and needs are known by."""
 
@@ -134,7 +144,7 @@ class Symbols:
         found = self._identities.get(identity)
         if found is None:
             found = self._identities[identity] = len(self._stamps)
-            self._stamps.append(stamp)
+            self._stamps.append(_named(stamp))
             key = self._keys.setdefault(stamp.key, len(self._keys))
             values = (
                 key,
@@ -153,17 +163,7 @@ class Symbols:
     def stamp(self, identity: int, sequence: int) -> Stamp:
         """The stamp of an identity, with a sequence number."""
         known = self._stamps[identity]
-        return Stamp(
-            known.cluster,
-            known.shape,
-            known.group,
-            known.fingerprint,
-            known.priority,
-            PenaltyBucket(known.interruption),
-            PenaltyBucket(known.reclamation),
-            sequence,
-            known.size_class,
-        )
+        return known if known.sequence == sequence else replace(known, sequence=sequence)
 
     @property
     def key_count(self) -> int:
