@@ -125,7 +125,8 @@ def begun(machine: Machine, order: Order, now: int = 0) -> Machine:
         case ActionKind.DELETE:
             return replace(machine, state=S.DELETING, stamp=None, idle_since_ns=0)
         case ActionKind.KEEP:
-            return replace(machine, leaving=None)
+            # Whoever claims it back may be another need of its shape than the one it served.
+            return replace(machine, leaving=None, stamp=order.stamp or machine.stamp)
         case ActionKind.RECLAIM:
             return replace(machine, leaving=Leaving(None, now))
         case ActionKind.PREEMPT:
