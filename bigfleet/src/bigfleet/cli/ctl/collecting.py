@@ -1,0 +1,192 @@
+"""Asks everybody for `status`: coordinators, then all shards at once.
+
+That somebody does not answer is a fact like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from bigfleet.cli.ctl.calling import Fleet, ShardLine, each
+from bigfleet.cli.ctl.overview import (
+    Counted,
+    Lack,
+    Overview,
+    Provider,
+    Replica,
+    Role,
+    ShardLook,
+    Waiting,
+)
+from bigfleet.cli.ctl.rebalancing import instruction_words
+from bigfleet.cli.ctl.refusals import CallError
+from bigfleet.cli.ctl.words import title
+from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2
+from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+from bigfleet_api.v1alpha1 import shardread_pb2 as read_pb
+
+_STATES = provider_pb2.MachineState
+_COSTING = [
+    state
+    for state in _STATES.values()
+    if state not in (_STATES.MACHINE_STATE_UNSPECIFIED, _STATES.MACHINE_STATE_SPECULATIVE)
+]
+_SAME = capacity_pb2.NodeSelectorRequirement.OPERATOR_SAME
+
+
+async def collect(fleet: Fleet, now: int) -> Overview:
+    """The fleet as it is."""
+    if not fleet.has_coordinator:
+        return await _of_shards(fleet, now)
+    coordinator = fleet.coordinator
+    registered = await coordinator.call(lambda s: s.ListShards, pb.ListShardsRequest())
+    clusters = await coordinator.call(lambda s: s.ListClusters, pb.ListClustersRequest())
+    reports = await coordinator.call(lambda s: s.ListShardReports, pb.ListShardReportsRequest())
+    told = await coordinator.call(lambda s: s.ListInstructions, pb.ListInstructionsRequest())
+    moves = await coordinator.call(lambda s: s.ListMoves, pb.ListMovesRequest())
+    lines = [fleet.line(entry.address, entry.shard_id) for entry in registered.shards]
+    looks, replicas = await asyncio.gather(
+        _look_at_all(lines, {e.shard_id: e.last_heartbeat_unix_ns for e in registered.shards}),
+        _replicas(fleet),
+    )
+    return Overview(
+        now=now,
+        replicas=replicas,
+        shards=looks,
+        lacks=_sorted(
+            Lack(
+                report.shard_id,
+                tuple(shortfall.cluster_ids),
+                shortfall.priority,
+                dict(shortfall.deficit.resources),
+                shortfall.age_cycles,
+                shortfall.topology_constrained,
+            )
+            for report in reports.reports
+            for shortfall in report.shortfalls
+        ),
+        bindings={entry.cluster_id: entry.shard_id for entry in clusters.clusters},
+        moves=len(moves.moves),
+        waiting=tuple(
+            Waiting(
+                entry.shard_id,
+                instruction_words(entry.instruction),
+                entry.tries,
+                entry.last_reason,
+            )
+            for entry in told.instructions
+            if entry.tries
+        ),
+    )
+
+
+async def _of_shards(fleet: Fleet, now: int) -> Overview:
+    """Shards that were named by address, and nobody else."""
+    lines = await fleet.shards()
+    looks = await _look_at_all(lines, {})
+    asked = await each(lines, _lacks)
+    for one in asked:
+        if one.trouble is not None and len(asked) == 1:
+            raise one.trouble
+    names = {line.peer.title: look.shard for line, look in zip(lines, looks, strict=True)}
+    lacks = [
+        replace(lack, shard=names[one.peer.title]) for one in asked for lack in one.answer or ()
+    ]
+    return Overview(now=now, shards=looks, lacks=_sorted(lacks))
+
+
+async def _replicas(fleet: Fleet) -> tuple[Replica, ...]:
+    """What each coordinator that was named says of itself; the leader is among them."""
+    coordinator = fleet.coordinator
+
+    async def look(address: str) -> Replica:
+        if address == coordinator.leader:
+            return Replica(address, Role.LEADS)
+        try:
+            await coordinator.ask(address, lambda s: s.ListShards, pb.ListShardsRequest())
+        except CallError as error:
+            role = Role.FOLLOWS if error.not_leader else Role.SILENT
+            return Replica(address, role, "" if error.not_leader else str(error))
+        return Replica(address, Role.LEADS)
+
+    named = dict.fromkeys((coordinator.leader, *coordinator.addresses))
+    return tuple(await asyncio.gather(*(look(address) for address in named)))
+
+
+async def _look_at_all(lines: Sequence[ShardLine], heard: dict[str, int]) -> tuple[ShardLook, ...]:
+    told = await each(lines, _look)
+    looks: list[ShardLook] = []
+    for one in told:
+        heard_ns = heard.get(one.peer.name) if heard else None
+        if one.answer is not None:
+            status, counted = one.answer
+            looks.append(_shard(one.peer.address, heard_ns, status, counted))
+        else:
+            looks.append(ShardLook(one.peer.title, one.peer.address, heard_ns, str(one.trouble)))
+    return tuple(looks)
+
+
+async def _look(line: ShardLine) -> tuple[read_pb.ShardStatus, Counted]:
+    status = await line.call(line.admin.GetStatus, read_pb.GetStatusRequest())
+    return status, await _count(line)
+
+
+async def _count(line: ShardLine) -> Counted:
+    """Machines with a host, and their price."""
+    states: Counter[str] = Counter()
+    dollars, trouble = 0.0, ""
+    try:
+        request = read_pb.ListMachinesRequest(states=_COSTING)
+        async for batch in line.stream(line.read.ListMachines, request):
+            for machine in batch.machines:
+                states[title(_STATES.Name, machine.state, "MACHINE_STATE_")] += 1
+                # One that failed before it had a host costs nothing.
+                if machine.state != _STATES.MACHINE_STATE_FAILED or machine.host.ref:
+                    dollars += machine.price_per_hour
+    except CallError as error:
+        trouble = str(error)
+    return Counted(dict(states), dollars, trouble)
+
+
+async def _lacks(line: ShardLine) -> list[Lack]:
+    """Unmet demand of a shard that has no coordinator to report it to."""
+    return [
+        Lack(
+            line.peer.title,
+            (frame.need.cluster_id,),
+            frame.need.need.priority,
+            dict(frame.need.residual_deficit.resources),
+            frame.need.age_cycles_unmet,
+            any(r.operator == _SAME for r in frame.need.need.requirements),
+        )
+        async for frame in line.stream(line.read.InspectNeeds, read_pb.InspectNeedsRequest())
+        if frame.HasField("need") and not frame.need.satisfied
+    ]
+
+
+def _sorted(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
+    return tuple(sorted(lacks, key=lambda lack: (-lack.priority, -lack.age_cycles, lack.shard)))
+
+
+def _shard(
+    address: str, heard_ns: int | None, status: read_pb.ShardStatus, counted: Counted
+) -> ShardLook:
+    return ShardLook(
+        shard=status.shard_id,
+        address=address,
+        heard_ns=heard_ns,
+        epoch=status.epoch,
+        cycle=status.cycle,
+        paused=status.paused,
+        pause_reason=status.pause_reason,
+        dry_run=status.dry_run,
+        sessions=tuple(status.sessions),
+        providers=tuple(
+            Provider(p.name, p.reachable, p.machines, p.last_error) for p in status.providers
+        ),
+        rails=tuple(status.rails),
+        counted=counted,
+    )

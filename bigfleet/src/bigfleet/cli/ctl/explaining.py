@@ -1,0 +1,265 @@
+"""Why a need is unmet, in words: the reason, what was tried, what would match, what would help.
+
+Everything here follows from what the shard says of the need; nothing is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from bigfleet.cli.ctl.words import (
+    SECOND,
+    amount_words,
+    amounts,
+    condition,
+    lasting,
+    moment,
+    name,
+    plural,
+    vector,
+)
+from bigfleet_api.v1alpha1 import capacity_pb2
+from bigfleet_api.v1alpha1 import shardread_pb2 as pb
+
+ESCALATES_AFTER: Final = 5
+"""Cycles after which the coordinator asks other shards."""
+_SAME: Final = capacity_pb2.NodeSelectorRequirement.OPERATOR_SAME
+
+WHY: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "UNSPECIFIED": "the shard gives no reason",
+        "PRIORITY_STARVED": "everything that could serve it serves needs as important or more",
+        "NO_MATCHING_SUPPLY": "no machine of this shard, in whatever state, could serve it",
+        "TOPOLOGY_UNSATISFIABLE": "no single domain has room for all of it",
+        "PREEMPTION_EXHAUSTED": "all it may preempt is preempted, and it is not enough",
+        "QUOTA": "this shard's share of the provider's quota is used up",
+        "SPEND_LIMIT": "more machines would exceed the shard's spend limit",
+        "STOCK_OUT": "the provider has run out of what would fit",
+        "BOOTSTRAP_ERROR": "its cluster takes no machines at present: their bootstrap data cannot "
+        "be made",
+        "PAUSED": "the shard is paused: it decides, and executes nothing",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A need as one shard sees it."""
+
+    shard: str
+    view: pb.NeedView
+    now: int
+    option: str = ""
+    """What names the shard on a command line; empty when it was named by its address."""
+
+    @property
+    def reason(self) -> str:
+        """The kind of reason; empty when the need is met."""
+        if self.view.satisfied:
+            return ""
+        return name(pb.UnmetReason.Name, self.view.unmet_reason, "UNMET_REASON_")
+
+    @property
+    def is_gang(self) -> bool:
+        """Whether its machines must share a domain."""
+        return any(r.operator == _SAME for r in self.view.need.requirements)
+
+    def asks(self) -> str:
+        """How much, and in which pieces."""
+        need = self.view.need
+        unit = amounts(need.min_unit)
+        pieces = f" in pieces of at most {amount_words(unit)}" if unit else ""
+        return amount_words(need.aggregate_resources) + pieces
+
+    def where(self) -> str:
+        """What it asks of its machines."""
+        need = self.view.need
+        parts = [condition(requirement) for requirement in need.requirements]
+        parts += [f"spread over {s.topology_key}, at most {s.max_skew} apart" for s in need.spread]
+        return "; ".join(parts) or "any machine"
+
+    def verdict(self) -> str:
+        """In a few words."""
+        if self.view.satisfied:
+            return "met"
+        age = self.view.age_cycles_unmet
+        return f"unmet for {plural(age, 'cycle')}: {self.reason}" if age else self.reason
+
+    def has(self) -> str:
+        """What it got so far."""
+        view = self.view
+        parts = [plural(view.claimed_machine_count, "machine")]
+        if view.bootstrap_count:
+            parts.append(f"{view.bootstrap_count:,} of them from idle in this cycle")
+        if view.provision_count:
+            parts.append(f"{view.provision_count:,} of them being created")
+        if view.same_domain:
+            parts.append(f"in domain {view.same_domain}")
+        return ", ".join(parts)
+
+    def why(self) -> str:
+        """The reason in words."""
+        return WHY.get(self.reason, f"for a reason this version does not know ({self.reason})")
+
+    def supply(self) -> str:
+        """What would match it, whoever it serves."""
+        found = self.view.matching_supply
+        least = "at least " if found.capped else ""
+        if not (found.idle or found.configured or found.speculative):
+            return "no machine matches"
+        return (
+            f"{least}{found.idle:,} idle, {found.configured:,} serving somebody, "
+            f"{found.speculative:,} that could be created"
+        )
+
+    def tried(self) -> list[str]:
+        """What was done for it, in the order of the cycle."""
+        return list(self._tried())
+
+    def _tried(self) -> Iterator[str]:
+        view = self.view
+        if view.claimed_machine_count:
+            yield f"counted {plural(view.claimed_machine_count, 'machine')} for it"
+        if view.same_candidates:
+            best = view.same_candidates[0]
+            yield (
+                f"looked for one domain that holds it all; best: {best.domain} with "
+                f"{best.coverage_per_mille / 10:g} %"
+            )
+        if view.bootstrap_count or view.provision_count:
+            yield (
+                f"took {view.bootstrap_count:,} idle and {view.provision_count:,} new machines "
+                "in this cycle"
+            )
+        else:
+            yield "looked for idle and new machines: none to take"
+        if view.HasField("preemption"):
+            freed = amount_words(view.preemption.capacity_freed.resources)
+            victims = plural(view.preemption.victims_found, "machine")
+            yield f"preempted less important work: {victims} found, freeing {freed}"
+        if view.acquisition_parked:
+            yield (
+                f"set aside for {plural(view.parked_age_cycles, 'cycle')}: it is tried now and "
+                "then instead of in every cycle"
+            )
+        if view.age_cycles_unmet > ESCALATES_AFTER:
+            if self.is_gang:
+                yield "kept at this shard: a gang never crosses shards"
+            else:
+                yield "old enough for other shards to be asked: see `bigfleetctl moves`"
+
+    def domains(self) -> str:
+        """The best domains of a gang."""
+        return "; ".join(
+            f"{d.domain} holds {d.coverage_per_mille / 10:g} %"
+            + (" and is enough" if d.satisfiable else "")
+            for d in self.view.same_candidates[:5]
+        )
+
+    def help(self) -> str:
+        """Which change would help."""
+        unit = amount_words(self.view.need.min_unit or self.view.need.aggregate_resources)
+        answers = {
+            "PRIORITY_STARVED": f"add machines that match, or raise its priority above "
+            f"{self.view.need.priority:,}",
+            "NO_MATCHING_SUPPLY": f"{self._relax()}add machines with room for {unit} that match: "
+            "`bigfleetctl list-providers` shows where they come from",
+            "TOPOLOGY_UNSATISFIABLE": self._fit(),
+            "PREEMPTION_EXHAUSTED": "add machines that match: nothing less important is left to "
+            "preempt",
+            "QUOTA": f"raise the share of shard {self.shard}: `bigfleetctl list-quotas`, then "
+            "`bigfleetctl set-quota`",
+            "SPEND_LIMIT": f"raise --max-dollars-per-hour of shard {self.shard}, or ask for less",
+            "STOCK_OUT": "wait, or allow other types, zones or capacity types",
+            "BOOTSTRAP_ERROR": f"look at the log of the operator of cluster {self.view.cluster_id}",
+            "PAUSED": f"`bigfleetctl resume{self.option}`",
+        }
+        return answers.get(self.reason, f"look at the log of shard {self.shard}")
+
+    def _relax(self) -> str:
+        wishes = [condition(r) for r in self.view.need.requirements]
+        if not wishes:
+            return ""
+        return f"relax {'one of ' if len(wishes) > 1 else ''}{'; '.join(wishes)}, or "
+
+    def _fit(self) -> str:
+        best = self.view.same_candidates[0] if self.view.same_candidates else None
+        if best is None:
+            return "add machines with the label that the gang shares, or relax its requirements"
+        return (
+            f"make the gang smaller (to {best.coverage_per_mille / 10:g} % it fits into "
+            f"{best.domain}), or add machines to {best.domain}"
+        )
+
+
+def lines(seen: Seen) -> list[tuple[str, str]]:
+    """An unmet need for people, line by line."""
+    view = seen.view
+    told = [("asks", seen.asks()), ("of", seen.where())]
+    if view.arrival_unix_nanos:
+        told.append(("since", lasting((seen.now - view.arrival_unix_nanos) / SECOND)))
+    told += [
+        ("has", seen.has()),
+        ("lacks", amount_words(view.residual_deficit.resources)),
+        ("why", seen.why()),
+        *(("tried" if not n else "", text) for n, text in enumerate(seen.tried())),
+        ("matching", seen.supply()),
+    ]
+    if view.same_candidates:
+        told.append(("domains", seen.domains()))
+    told.append(("would help", seen.help()))
+    return told
+
+
+def need_document(seen: Seen) -> dict[str, object]:
+    """A need for programs."""
+    view, need = seen.view, seen.view.need
+    told: dict[str, object] = {
+        "shard": seen.shard,
+        "cluster_id": view.cluster_id,
+        "profile_fingerprint": view.profile_fingerprint,
+        "priority": need.priority,
+        "requirements": [condition(requirement) for requirement in need.requirements],
+        "aggregate": amounts(need.aggregate_resources),
+        "min_unit": amounts(need.min_unit),
+        "group": need.group,
+        "size_class": need.size_class,
+        "arrival": moment(view.arrival_unix_nanos),
+        "satisfied": view.satisfied,
+        "machines": view.claimed_machine_count,
+        "from_idle": view.bootstrap_count,
+        "from_speculative": view.provision_count,
+        "same_domain": view.same_domain,
+    }
+    if view.satisfied:
+        return told
+    supply, freed = view.matching_supply, view.preemption
+    return told | {
+        "reason": seen.reason,
+        "age_cycles_unmet": view.age_cycles_unmet,
+        "missing": vector(view.residual_deficit),
+        "parked": view.acquisition_parked,
+        "parked_age_cycles": view.parked_age_cycles,
+        "matching_supply": {
+            "idle": supply.idle,
+            "configured": supply.configured,
+            "speculative": supply.speculative,
+            "capped": supply.capped,
+        },
+        "preemption": {
+            "victims_found": freed.victims_found,
+            "capacity_freed": vector(freed.capacity_freed),
+        }
+        if view.HasField("preemption")
+        else None,
+        "same_candidates": [
+            {"domain": d.domain, "coverage_per_mille": d.coverage_per_mille, "ok": d.satisfiable}
+            for d in view.same_candidates
+        ],
+        "why": seen.why(),
+        "tried": seen.tried(),
+        "would_help": seen.help(),
+    }

@@ -1,0 +1,84 @@
+"""Commands whose refusals are one line, and whose global options may stand anywhere.
+
+`bigfleetctl list-shards --output json` and `bigfleetctl --output json list-shards` are the same:
+options of the program are moved in front of the command before anything is parsed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from bigfleet.cli.errors import STOPPED, CommandError, InputError
+
+PROGRAM: Final = "bigfleetctl"
+_STAY: Final = frozenset({"--help", "--version", "--install-completion", "--show-completion"})
+
+
+class CtlGroup(TyperGroup):
+    """The commands of bigfleetctl."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command and leave the process with its exit code."""
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(*args, **kwargs)
+        except CommandError as error:
+            _end(str(error), error.exit_code)
+        except typer.TyperException as error:
+            _end(error.format_message(), error.exit_code)
+        except typer.Abort:
+            _end("stopped", STOPPED)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the command line, its global options first."""
+        valued, switches = set[str](), set[str]()
+        for param in self.params:
+            names = {*param.opts, *param.secondary_opts} - _STAY
+            (switches if getattr(param, "is_flag", False) else valued).update(names)
+        try:
+            args = hoist(args, valued, switches)
+        except InputError:
+            # Somebody who asks the shell for completions is not done typing.
+            if not ctx.resilient_parsing:
+                raise
+        return super().parse_args(ctx, args)
+
+
+def hoist(args: Sequence[str], valued: Collection[str], switches: Collection[str]) -> list[str]:
+    """The same words with all global options in front; nothing after `--` is touched."""
+    front: list[str] = []
+    rest: list[str] = []
+    words = list(args)
+    while words:
+        word = words.pop(0)
+        name, equals, _ = word.partition("=")
+        if word == "--":
+            rest += [word, *words]
+            break
+        if word in switches or (equals and name in valued):
+            front.append(word)
+        elif word in valued:
+            if not words:
+                raise InputError(f"option {word} needs a value: see {PROGRAM} --help")
+            front += [word, words.pop(0)]
+        else:
+            rest.append(word)
+    return [*front, *rest]
+
+
+def complain(message: str) -> None:
+    """One line on stderr, whatever the message looks like."""
+    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    # A group called without a command has printed its help, and says nothing more.
+    if message:
+        complain(message)
+    sys.exit(code)

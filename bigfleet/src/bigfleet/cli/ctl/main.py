@@ -1,0 +1,226 @@
+"""`bigfleetctl`: the program. Global options, and the commands put together.
+
+Every command is a function of its own module; it imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from importlib.metadata import version as distribution_version
+from typing import Annotated, Final
+
+import typer
+
+from bigfleet.cli.ctl import (
+    domains,
+    machines,
+    needs,
+    pausing,
+    providers,
+    quotas,
+    rebalancing,
+    registry,
+    snapshots,
+    status,
+    watching,
+)
+from bigfleet.cli.ctl.asking import DEFAULT_COORDINATOR, Ctl, Edge, Options, addresses
+from bigfleet.cli.ctl.groups import PROGRAM, CtlGroup
+from bigfleet.cli.output import Output, out
+
+_WIDE: Final = 200
+"""Columns of a table nobody looks at: a program that reads it wants whole words."""
+
+app = typer.Typer(
+    name=PROGRAM,
+    cls=CtlGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Look into a running fleet, and tell it what to do.\n\n"
+    "Global options may stand before or after the command.",
+    epilog="Examples: bigfleetctl status  |  bigfleetctl inspect-needs --unmet --cluster shop  |  "
+    "bigfleetctl --coordinator c-1:7790 --coordinator c-2:7790 list-shards --output json",
+)
+
+_ZONE: Final = "topology.kubernetes.io/zone=eu-1a"
+_COMMANDS: Final[tuple[tuple[str, str, Callable[..., None], str], ...]] = (
+    ("Look first", "status", status.status, "status | status --shard-addr s-1:7780"),
+    (
+        "Look first",
+        "inspect-needs",
+        needs.inspect_needs,
+        "inspect-needs --unmet | inspect-needs --shard s-1 --cluster shop --output json",
+    ),
+    ("Look first", "watch", watching.watch, "watch | watch --shard s-1 --kind preempt"),
+    ("Shards and clusters", "list-shards", registry.list_shards, "list-shards"),
+    ("Shards and clusters", "remove-shard", registry.remove_shard, "remove-shard s-3"),
+    (
+        "Shards and clusters",
+        "list-shard-reports",
+        rebalancing.list_shard_reports,
+        "list-shard-reports --shard s-1",
+    ),
+    ("Shards and clusters", "list-clusters", registry.list_clusters, "list-clusters --shard s-1"),
+    ("Shards and clusters", "bind-cluster", registry.bind_cluster, "bind-cluster shop s-2"),
+    (
+        "Shards and clusters",
+        "forget-cluster",
+        registry.forget_cluster,
+        "forget-cluster old-shop | forget-cluster old-shop --yes",
+    ),
+    (
+        "Shards and clusters",
+        "pause",
+        pausing.pause,
+        "pause --shard s-1 --reason 'network work' | pause --all",
+    ),
+    ("Shards and clusters", "resume", pausing.resume, "resume --shard s-1"),
+    (
+        "Machines",
+        "list-machines",
+        machines.list_machines,
+        "list-machines --state idle | list-machines --cluster shop --output yaml",
+    ),
+    (
+        "Machines",
+        "drain-machine",
+        machines.drain_machine,
+        "drain-machine m-17 --shard s-1 | drain-machine m-17 --shard s-1 --exclude",
+    ),
+    (
+        "Machines",
+        "exclude-machine",
+        machines.exclude_machine,
+        "exclude-machine m-17 --shard s-1 | exclude-machine m-17 --shard s-1 --include",
+    ),
+    (
+        "Who gets what",
+        "list-domain-assignments",
+        domains.list_domain_assignments,
+        "list-domain-assignments --shard s-1",
+    ),
+    ("Who gets what", "assign-domain", domains.assign_domain, f"assign-domain {_ZONE} s-1"),
+    ("Who gets what", "unassign-domain", domains.unassign_domain, f"unassign-domain {_ZONE}"),
+    ("Who gets what", "list-quotas", quotas.list_quotas, "list-quotas"),
+    (
+        "Who gets what",
+        "set-quota",
+        quotas.set_quota,
+        "set-quota aws s-1=500 s-2=300 --region eu-1 | set-quota aws --region eu-1 --remove",
+    ),
+    ("Who gets what", "list-providers", providers.list_providers, "list-providers"),
+    (
+        "Who gets what",
+        "register-provider",
+        providers.register_provider,
+        "register-provider aws aws-provider:9001 --region eu-1 --shard s-1",
+    ),
+    ("Who gets what", "remove-provider", providers.remove_provider, "remove-provider aws"),
+    ("Between shards", "moves", rebalancing.moves, "moves | moves --all"),
+    (
+        "Between shards",
+        "list-instructions",
+        rebalancing.list_instructions,
+        "list-instructions --shard s-1",
+    ),
+)
+for _panel, _name, _command, _examples in _COMMANDS:
+    app.command(
+        _name,
+        rich_help_panel=_panel,
+        epilog="Examples: "
+        + "  |  ".join(f"{PROGRAM} {example.strip()}" for example in _examples.split(" | ")),
+    )(_command)
+app.add_typer(snapshots.app, name="snapshot", rich_help_panel="Backup")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"{PROGRAM} {distribution_version('bigfleet')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    ctx: typer.Context,
+    coordinator: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--coordinator",
+            help=f"A coordinator's address; may be repeated. Default: {DEFAULT_COORDINATOR}",
+            metavar="HOST:PORT",
+            envvar="BIGFLEETCTL_COORDINATOR",
+            show_default=False,
+        ),
+    ] = None,
+    shard_addr: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shard-addr",
+            help="Ask this shard, without a coordinator; may be repeated.",
+            metavar="HOST:PORT",
+            envvar="BIGFLEETCTL_SHARD_ADDR",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option(help="How long to wait for each answer.", envvar="BIGFLEETCTL_TIMEOUT")
+    ] = "10s",
+    tls_cert: Annotated[
+        str, typer.Option(help="Certificate, for mTLS.", envvar="BIGFLEETCTL_TLS_CERT")
+    ] = "",
+    tls_key: Annotated[str, typer.Option(help="Its key.", envvar="BIGFLEETCTL_TLS_KEY")] = "",
+    tls_ca: Annotated[
+        str, typer.Option(help="CA bundle of the fleet.", envvar="BIGFLEETCTL_TLS_CA")
+    ] = "",
+    output: Annotated[
+        Output,
+        typer.Option("--output", "-o", help="How to print.", envvar="BIGFLEETCTL_OUTPUT"),
+    ] = Output.TABLE,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No signs of progress, no sentences.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Look into a running fleet, and tell it what to do."""
+    options = Options(
+        coordinators=addresses(coordinator, "--coordinator"),
+        shards=addresses(shard_addr, "--shard-addr"),
+        timeout=timeout,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        tls_ca=tls_ca,
+        output=output,
+        quiet=quiet,
+    )
+    edge = ctx.obj if isinstance(ctx.obj, Edge) else Edge()
+    ctx.obj = Ctl(options, edge)
+
+
+def _stop(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Run the command line."""
+    signal.signal(signal.SIGTERM, _stop)
+    if not out.is_terminal and "COLUMNS" not in os.environ:
+        out.width = _WIDE
+    try:
+        app()
+    except BrokenPipeError:
+        # Whoever read us has seen enough; what is still buffered must not complain on exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""How many machines of a provider and region each shard may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import typer
+
+from bigfleet.cli.ctl.asking import ctl_of, run
+from bigfleet.cli.ctl.listing import Column, print_done, print_listing
+from bigfleet.cli.errors import InputError
+
+_MOST: Final = 2**31 - 1
+
+
+def list_quotas(ctx: typer.Context) -> None:
+    """List how the machines of each provider and region are divided among shards."""
+    from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+
+    ctl = ctl_of(ctx)
+    answer = run(ctl, lambda f: f.coordinator.call(lambda s: s.ListQuotas, pb.ListQuotasRequest()))
+    columns: list[Column[pb.QuotaAllocation]] = [
+        Column("provider", lambda e: e.provider, "provider"),
+        Column("region", lambda e: e.region, "region"),
+        Column("total", lambda e: sum(e.per_shard.values()), "total>"),
+        Column(
+            "per_shard",
+            lambda e: dict(sorted(e.per_shard.items())),
+            "per shard",
+            lambda e: _shares(dict(e.per_shard)),
+        ),
+    ]
+    empty = "No quota is set: every shard may draw as much as its providers have."
+    print_listing(ctl, "quotas", list(answer.allocations), columns, empty)
+
+
+def set_quota(
+    ctx: typer.Context,
+    provider: Annotated[str, typer.Argument(help="Name of the provider.")],
+    shares: Annotated[
+        list[str] | None, typer.Argument(help="A shard and its number.", metavar="[SHARD=N]...")
+    ] = None,
+    region: Annotated[str, typer.Option("--region", help="The region; may be empty.")] = "",
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the allocation: no limit any more.")
+    ] = False,
+) -> None:
+    """Set the whole allocation of one provider and region.
+
+    A shard that is not named may draw none.
+    """
+    from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+
+    ctl = ctl_of(ctx)
+    numbers = dict(_share(text) for text in shares or ())
+    if len(numbers) < len(shares or ()):
+        raise InputError("a shard is named twice: give each shard one number")
+    if bool(numbers) == remove:
+        raise InputError("name shards and their numbers (s-1=100 s-2=50), or --remove, not both")
+    request = pb.SetQuotaRequest(provider=provider, region=region, per_shard=numbers)
+    run(ctl, lambda f: f.coordinator.call(lambda s: s.SetQuota, request))
+    where = f"{provider} in {region}" if region else provider
+    print_done(
+        ctl,
+        f"Quota of {where}: {_shares(numbers)}." if numbers else f"{where} has no quota any more.",
+        "set-quota",
+        provider=provider,
+        region=region,
+        per_shard=numbers,
+    )
+
+
+def _shares(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{shard} {number:,}" for shard, number in sorted(numbers.items()))
+
+
+def _share(text: str) -> tuple[str, int]:
+    shard, _, number = text.rpartition("=")
+    if not shard or not number.isdecimal() or int(number) > _MOST:
+        raise InputError(f"{text!r} is no share: write it like s-1=100, with 0 for none")
+    return shard, int(number)

@@ -1,0 +1,124 @@
+"""What a failed call means to the person who made it: one line, and the remedy.
+
+CallError(FailureError)
+└── NoLeaderError       coordinators answer, and none of them leads
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from bigfleet.cli.errors import FailureError, InputError
+
+LEADER_KEY: Final = "bigfleet-leader"
+_TRANSPORT: Final = re.compile(
+    r"failed to connect|connection|socket|dns|resol|ipv[46]:|handshake|goaway|unreachable",
+    re.IGNORECASE,
+)
+_CAUSES: Final = (
+    (r"connection refused", "nobody listens there"),
+    (r"name or service not known|domain name|dns|resol", "the name cannot be resolved"),
+    (r"ssl|handshake|certificate|tls", "the TLS handshake failed: check --tls-ca and its names"),
+    (r"no route|unreachable", "there is no way to that host"),
+    (r"socket closed|reset|endpoint closing", "it closed the connection"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Somebody who is called."""
+
+    kind: str
+    """coordinator or shard."""
+    address: str
+    name: str = ""
+    secure: bool = False
+
+    @property
+    def title(self) -> str:
+        """How the peer is called in listings."""
+        return self.name or self.address
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} {self.name} at {self.address}"
+            if self.name
+            else f"the {self.kind} at {self.address}"
+        )
+
+
+class CallError(FailureError):
+    """A call that did not end well. Its text is for people."""
+
+    def __init__(self, peer: Peer, code: str, text: str, leader: str = "") -> None:
+        super().__init__(text)
+        self.peer = peer
+        self.code = code
+        self.leader = leader
+        if code == "INVALID_ARGUMENT":
+            self.exit_code = InputError.exit_code
+
+    @property
+    def not_leader(self) -> bool:
+        """Whether another coordinator should be asked."""
+        return self.peer.kind == "coordinator" and self.code == "FAILED_PRECONDITION"
+
+    @property
+    def silent(self) -> bool:
+        """Whether the peer gave no answer of its own."""
+        return self.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+
+
+class NoLeaderError(CallError):
+    """Nobody leads at the moment."""
+
+
+def call_error(peer: Peer, method: str, seconds: float, error: grpc.aio.AioRpcError) -> CallError:
+    """The meaning of a status."""
+    code, detail = error.code().name, " ".join((error.details() or "").split())
+    leader = ""
+    for key, value in error.trailing_metadata() or ():
+        if key == LEADER_KEY:
+            leader = value if isinstance(value, str) else value.decode(errors="replace")
+    return CallError(peer, code, _words(peer, method, seconds, code, detail), leader)
+
+
+def _words(peer: Peer, method: str, seconds: float, code: str, detail: str) -> str:
+    if code == "UNAVAILABLE":
+        if not detail or _TRANSPORT.search(detail):
+            return f"cannot reach {peer}: {cause(detail)}; {_elsewhere(peer)}"
+        return f"{peer} cannot do it at present: {detail}; try again in a moment"
+    if code == "DEADLINE_EXCEEDED":
+        return f"{peer} did not answer within {seconds:g} s: wait longer with --timeout"
+    if code == "UNIMPLEMENTED":
+        return f"{peer}: this {peer.kind}'s version cannot do it ({method}): upgrade it"
+    if code == "PERMISSION_DENIED":
+        return (
+            f"{peer} refuses: {detail or code}; use --tls-cert and --tls-key of a certificate that "
+            "may do it (bigfleet://admin may do everything)"
+        )
+    if code == "RESOURCE_EXHAUSTED":
+        return f"{peer} is overloaded: {detail or code}; try again in a moment, or ask for less"
+    return f"{peer}: {detail or code}"
+
+
+def cause(detail: str) -> str:
+    """Why there is no connection, without the library's words where possible."""
+    last = detail.rpartition("last error: ")[2] or "no connection"
+    for pattern, words in _CAUSES:
+        if re.search(pattern, last, re.IGNORECASE):
+            return words
+    return last
+
+
+def _elsewhere(peer: Peer) -> str:
+    option = "--coordinator" if peer.kind == "coordinator" else "--shard-addr"
+    tls = "" if peer.secure else "; if it speaks TLS, add --tls-cert, --tls-key and --tls-ca"
+    if peer.kind == "shard" and peer.name:
+        return f"check that it runs, and that its address can be dialled from here{tls}"
+    return f"check that it runs, or name another address with {option}{tls}"
