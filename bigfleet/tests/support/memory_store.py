@@ -15,6 +15,7 @@ from bigfleet.coordinator.store.errors import (
     ConflictError,
     DeposedError,
     SnapshotMissingError,
+    StoreError,
     StoreUnavailableError,
 )
 from bigfleet.coordinator.store.interface import (
@@ -61,6 +62,8 @@ class MemoryStore:
         """Each makes one commit fail although it was written."""
         self.gate: asyncio.Event | None = None
         """Commits wait for it."""
+        self.next_snapshot: Snapshot | StoreError | None = None
+        """What a snapshot is, or why there is none; None for one of the rows."""
         self.is_closed = False
 
     async def open(self) -> None:
@@ -129,6 +132,10 @@ class MemoryStore:
 
     async def snapshot(self, leadership: Leadership) -> Snapshot:
         self._reach()
+        if isinstance(self.next_snapshot, StoreError):
+            raise self.next_snapshot
+        if self.next_snapshot is not None:
+            return self.next_snapshot
         if not self.shared.rows:
             raise SnapshotMissingError("nothing was ever written")
         rows = {f"{key.table}/{key.key}": value.decode() for key, value in self.shared.rows.items()}

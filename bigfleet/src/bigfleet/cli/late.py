@@ -35,6 +35,11 @@ class Late:
 
 
 COMMANDS: Final[Mapping[str, Late]] = {
+    "coordinator": Late(
+        "bigfleet.cli.coordinator",
+        "coordinator_command",
+        "Run a coordinator: which shard has what, and machines that change shards.",
+    ),
     "shard": Late(
         "bigfleet.cli.shard",
         "shard_command",

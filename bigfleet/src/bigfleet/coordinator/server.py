@@ -20,6 +20,8 @@ from bigfleet.coordinator.real import SystemClock, Threads
 from bigfleet.coordinator.rebalancer import Rebalancer
 from bigfleet.coordinator.reign import Reign
 from bigfleet.coordinator.service import SERVICE, add_coordinator
+from bigfleet.coordinator.state import StateError
+from bigfleet.coordinator.store.errors import StoreError
 from bigfleet.coordinator.store.exporting import Exporter, Exports
 from bigfleet.coordinator.store.interface import Store, StoreCounts, StorePlace
 from bigfleet.observe.coordinator import CoordinatorMetrics
@@ -92,6 +94,10 @@ async def serve(
         on_listening(Listening(listening, coordinator, "" if http is None else http.address))
         try:
             await _live(coordinator, server, readiness, stop)
+        except ExceptionGroup as group:
+            # What cannot be helped is told by itself, not as one of a group.
+            told = group.subgroup((StoreError, StateError))
+            raise group if told is None else _first(told) from group
         finally:
             await server.stop(_LET_CALLS_END)
             if http is not None:
@@ -133,6 +139,11 @@ class _Readiness:
                 await server.ready(is_ready)
                 was = is_ready
             await asyncio.sleep(_READINESS_SECONDS)
+
+
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 async def _live(

@@ -1,0 +1,48 @@
+"""`bigfleet coordinator`: one coordinator as a process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bigfleet.coordinator.settings import CoordinatorSettings
+
+EXAMPLES = (
+    "Examples: bigfleet coordinator --data-dir /var/lib/bigfleet  |  bigfleet coordinator --id c-1 "
+    "--advertise-addr c-1.example.com:7790 --store etcd://e-1:2379,e-2:2379,e-3:2379"
+)
+
+
+async def serve_coordinator(settings: CoordinatorSettings, stop: asyncio.Event) -> None:
+    """Serve a coordinator until told to stop."""
+    from bigfleet.cli.process import version
+    from bigfleet.coordinator.server import Serving, serve
+    from bigfleet.coordinator.store.opening import open_store
+
+    serving = Serving(
+        replica=settings.replica,
+        place=settings.store_place(),
+        listen=settings.listen,
+        advertise=settings.advertise_addr,
+        metrics_addr=settings.metrics_addr,
+        tls=settings.tls_files(),
+        export_dir=settings.snapshot_export_dir,
+        version=version(),
+    )
+    await serve(serving, stop, open_store)
+
+
+def coordinator_command() -> Any:
+    """The command, with a flag for every setting."""
+    from bigfleet.cli.process import process_command
+    from bigfleet.coordinator.settings import CoordinatorSettings
+    from bigfleet.coordinator.state import StateError
+    from bigfleet.coordinator.store.errors import StoreError
+    from bigfleet.observe.http import HttpError
+    from bigfleet.wire.errors import WireError
+
+    refusals = (StoreError, StateError, HttpError, WireError)
+    command = process_command(CoordinatorSettings, serve_coordinator, refusals)
+    command.__doc__ = "Run a coordinator: which shard has what, and machines that change shards."
+    return command
