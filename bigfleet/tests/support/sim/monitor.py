@@ -99,10 +99,12 @@ class Monitor:
     def _check_order(
         self, shard: ShardHandle, order: Order, machine: Machine, now: float, told: str
     ) -> None:
-        if order.kind is A.RECLAIM and not shard.reported(order.cluster):
-            self._trace.broken("S5", f"{told} before the cluster's first roll-up")
-        if order.kind is A.RECLAIM and order.cluster not in self._excuses:
-            self._trace.broken("S7", f"{told} although its cluster never asked for less")
+        # A host that is about to be taken away is drained for its pods' sake.
+        if order.kind is A.RECLAIM and not machine.interruption_at_ns:
+            if not shard.reported(order.cluster):
+                self._trace.broken("S5", f"{told} before the cluster's first roll-up")
+            if order.cluster not in self._excuses:
+                self._trace.broken("S7", f"{told} although its cluster never asked for less")
         if order.kind is A.DELETE:
             if machine.capacity_type in FIXED:
                 self._trace.broken("S5", f"{told}: fixed capacity is never given back")
