@@ -1,0 +1,305 @@
+"""How a move goes on: a function of its row, of what both sides hold, and of what they said.
+
+    planned            the donor is asked to pick machines, or to drain some and then to give them
+    donor_released     the donor holds them as given; the recipient is told their names
+    recipient_adopted  the recipient holds them as taken; both are told to forget, the donor first
+    done               nobody holds anything
+    abandoned          the machines are the donor's: whoever still holds something is told so
+
+What a shard holds is what it reports until it is told to forget, so every answer here can be given
+again, by this leader or the next, and nothing depends on an acknowledgement having arrived. Two
+orders matter. A recipient is told names only while the donor is known to have let go; and machines
+go back only when the recipient is known not to have them, and cannot get them any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from bigfleet.coordinator.rebalance import rules
+from bigfleet.coordinator.state import Move, Phase, Pool, QuotaShift, StepMove, Tier
+
+_NS: Final = 1_000_000_000
+_SETTLED: Final = (Phase.RECIPIENT_ADOPTED, Phase.DONE)
+
+
+class Task(StrEnum):
+    """What a shard is told about a move."""
+
+    PICK = "pick"
+    DRAIN = "drain"
+    GIVE = "give"
+    """Give what was drained."""
+    ADOPT = "adopt"
+    SETTLE = "settle"
+    """Named again, from donor to recipient: forget it."""
+    BACK = "back"
+    """Named from recipient to donor: it is the donor's; named again: forget it."""
+
+
+class End(StrEnum):
+    """Which end of a transfer a shard says it was."""
+
+    DONOR = "donor"
+    RECIPIENT = "recipient"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Tell a shard."""
+
+    shard: str
+    task: Task
+    machine_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A transfer that a shard has carried out and was not told to forget."""
+
+    move_id: str
+    end: End
+    machine_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two shards, as this leader knows it."""
+
+    shard: str
+    is_registered: bool = True
+    is_gone: bool = False
+    """Not registered, and not for a moment."""
+    is_heard: bool = True
+    """It has reported to this leader."""
+    is_silent: bool = False
+    """It has not reported to this leader, which has waited long enough."""
+    is_clear: bool = True
+    """It has reported since it was last told to adopt the machines of this move."""
+    held: tuple[Held, ...] = ()
+    """Everything it holds, of other moves as well."""
+
+    def has(self, move: Move, end: End) -> tuple[str, ...]:
+        """The machines it holds of a move at this end of it."""
+        for held in self.held:
+            if held.move_id == move.id and held.end is end:
+                return held.machine_ids
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """How an instruction went, said by the shard it was for."""
+
+    task: Task
+    is_accepted: bool
+    is_repeated: bool = False
+    """It had been done before."""
+    machine_ids: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def _nobody_knows(move_id: str) -> Phase | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What else counts."""
+
+    now: int
+    released_here: bool = False
+    """This leader has seen the donor let go."""
+    phase_of: Callable[[str], Phase | None] = _nobody_knows
+    """Of other moves; None for one nobody knows."""
+    quotas: Mapping[Pool, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to write, or else what to tell; neither means to wait."""
+
+    step: StepMove | None = None
+    orders: tuple[Order, ...] = ()
+
+
+def advance(
+    move: Move, donor: Side, recipient: Side, words: Sequence[Word], context: Context
+) -> Verdict:
+    """The next thing to do about a move."""
+    match move.phase:
+        case Phase.PLANNED:
+            return _planned(move, donor, recipient, words, context)
+        case Phase.DONOR_RELEASED:
+            return _released(move, donor, recipient, words, context)
+        case Phase.RECIPIENT_ADOPTED | Phase.DONE:
+            return _adopted(move, donor, recipient, context)
+        case Phase.ABANDONED:
+            return _abandoned(move, donor, recipient)
+
+
+def _planned(
+    move: Move, donor: Side, recipient: Side, words: Sequence[Word], context: Context
+) -> Verdict:
+    given = donor.has(move, End.DONOR)
+    if given:
+        return _to(move, Phase.DONOR_RELEASED, machine_ids=given)
+    if recipient.has(move, End.RECIPIENT):
+        # The row is older than what happened: it comes from a snapshot.
+        return _adoption(move, recipient.has(move, End.RECIPIENT), context)
+    if not donor.is_registered or not recipient.is_registered:
+        return _abandon(move, "one of the shards was removed")
+    for word in words:
+        verdict = _answered(move, word)
+        if verdict is not None:
+            return verdict
+    patience = rules.DRAIN_SECONDS if move.tier is Tier.PREEMPT else rules.PICK_SECONDS
+    if context.now - move.created_at > patience * _NS:
+        return _abandon(move, "the donor did not give the machines in time")
+    if move.tier is not Tier.PREEMPT:
+        return Verdict(orders=(Order(donor.shard, Task.PICK),))
+    if not move.machine_ids:
+        return Verdict(orders=(Order(donor.shard, Task.DRAIN),))
+    is_early = context.now - move.updated_at < rules.DRAINED_FIRST_SECONDS * _NS
+    if is_early or not _is_clear_to_name(move.machine_ids, donor, End.DONOR, move):
+        return Verdict()
+    return Verdict(orders=(Order(donor.shard, Task.GIVE, move.machine_ids),))
+
+
+def _answered(move: Move, word: Word) -> Verdict | None:
+    """What a donor's word means for a planned move of which it holds nothing."""
+    match word.task:
+        case Task.PICK if word.is_accepted and word.machine_ids and not word.is_repeated:
+            # A shard that does not report what it holds.
+            return _to(move, Phase.DONOR_RELEASED, machine_ids=word.machine_ids)
+        case Task.PICK if word.is_accepted and word.machine_ids:
+            return _abandon(move, "it was settled before, by an earlier leader")
+        case Task.DRAIN if word.is_accepted and word.machine_ids:
+            if move.machine_ids == word.machine_ids:
+                return None
+            return _to(move, Phase.PLANNED, machine_ids=word.machine_ids)
+        case Task.PICK | Task.DRAIN if word.is_accepted:
+            return _abandon(move, "the donor had none to give")
+        case Task.PICK | Task.DRAIN:
+            return _abandon(move, f"the donor could not: {word.reason}")
+        case Task.GIVE if word.is_accepted:
+            return _abandon(move, "the donor did not have the machines any more")
+        case _:
+            return None
+
+
+def _released(
+    move: Move, donor: Side, recipient: Side, words: Sequence[Word], context: Context
+) -> Verdict:
+    taken = recipient.has(move, End.RECIPIENT)
+    if taken or any(word.task is Task.ADOPT and word.is_accepted for word in words):
+        return _adoption(move, taken or move.machine_ids, context)
+    if recipient.is_gone:
+        return _abandon(move, "the recipient was removed; the machines go back")
+    failed = [word for word in words if word.task is Task.ADOPT]
+    if failed:
+        return _to(move, move.phase, tries=move.tries + 1, reason=failed[-1].reason)
+    if move.tries >= rules.MOST_OFFERS:
+        if recipient.is_heard and recipient.is_clear:
+            return _abandon(move, f"the recipient cannot take the machines: {move.reason}")
+        return Verdict()
+    given = donor.has(move, End.DONOR)
+    if donor.is_heard and not given and not context.released_here:
+        # Only an earlier leader can have told the donor to forget it, at its end.
+        if not recipient.is_heard:
+            return Verdict()
+        return _abandon(move, "it was settled before, by an earlier leader")
+    is_sure = bool(given) or context.released_here or donor.is_gone or donor.is_silent
+    if not is_sure or not _is_clear_to_name(move.machine_ids, recipient, End.RECIPIENT, move):
+        return Verdict()
+    if not recipient.is_registered:
+        return Verdict()
+    return Verdict(orders=(Order(recipient.shard, Task.ADOPT, move.machine_ids),))
+
+
+def _adopted(move: Move, donor: Side, recipient: Side, context: Context) -> Verdict:
+    """The donor forgets first: as long as it holds the move, so does a recipient that adopted."""
+    given, taken = donor.has(move, End.DONOR), recipient.has(move, End.RECIPIENT)
+    if given:
+        return _settle(move, donor, End.DONOR, given, context)
+    if donor.is_registered and not donor.is_heard:
+        return Verdict()
+    if taken:
+        return _settle(move, recipient, End.RECIPIENT, taken, context)
+    if move.phase is Phase.DONE or (recipient.is_registered and not recipient.is_heard):
+        return Verdict()
+    return _to(move, Phase.DONE)
+
+
+def _settle(
+    move: Move, side: Side, end: End, machine_ids: tuple[str, ...], context: Context
+) -> Verdict:
+    for other in _named_too(machine_ids, side, end, move):
+        # It would be forgotten together with this one, which may be too early for it.
+        if context.phase_of(other.move_id) not in _SETTLED:
+            return Verdict()
+    return Verdict(orders=(Order(side.shard, Task.SETTLE, machine_ids),))
+
+
+def _abandoned(move: Move, donor: Side, recipient: Side) -> Verdict:
+    taken, gave_up = recipient.has(move, End.RECIPIENT), recipient.has(move, End.DONOR)
+    if taken and donor.is_gone and not gave_up:
+        # Nobody is there to have them back.
+        return Verdict(orders=(Order(recipient.shard, Task.SETTLE, taken),))
+    if taken or gave_up:
+        ids = taken or gave_up
+        if gave_up or _is_clear_to_name(ids, recipient, End.DONOR, move):
+            return Verdict(orders=(Order(recipient.shard, Task.BACK, ids),))
+        return Verdict()
+    given, returned = donor.has(move, End.DONOR), donor.has(move, End.RECIPIENT)
+    if returned or (given and _is_clear_to_name(given, donor, End.RECIPIENT, move)):
+        return Verdict(orders=(Order(donor.shard, Task.BACK, returned or given),))
+    return Verdict()
+
+
+def _adoption(move: Move, machine_ids: tuple[str, ...], context: Context) -> Verdict:
+    shift = None
+    if move.tier is Tier.QUOTA:
+        pool = (move.wish.provider, move.wish.region)
+        has = context.quotas.get(pool, {}).get(move.donor, 0)
+        # Somebody may have given the donor less meanwhile; it cannot lose what it has not.
+        shift = QuotaShift(pool, min(len(machine_ids), has))
+    return _to(move, Phase.RECIPIENT_ADOPTED, machine_ids=machine_ids, shift=shift)
+
+
+def _is_clear_to_name(machine_ids: Sequence[str], side: Side, end: End, move: Move) -> bool:
+    """Whether naming machines to a shard will be taken as news.
+
+    A shard that holds another transfer of machines that are all among them would take it as the
+    word to forget that one, and do nothing else.
+    """
+    return bool(side.has(move, end)) or not _named_too(machine_ids, side, end, move)
+
+
+def _named_too(machine_ids: Sequence[str], side: Side, end: End, move: Move) -> list[Held]:
+    named = set(machine_ids)
+    return [
+        held
+        for held in side.held
+        if held.end is end and held.move_id != move.id and named.issuperset(held.machine_ids)
+    ]
+
+
+def _to(
+    move: Move,
+    phase: Phase,
+    *,
+    machine_ids: tuple[str, ...] = (),
+    tries: int | None = None,
+    reason: str = "",
+    shift: QuotaShift | None = None,
+) -> Verdict:
+    kept = move.tries if tries is None else tries
+    return Verdict(step=StepMove(move.id, phase, machine_ids, kept, reason, shift))
+
+
+def _abandon(move: Move, reason: str) -> Verdict:
+    return _to(move, Phase.ABANDONED, reason=reason)

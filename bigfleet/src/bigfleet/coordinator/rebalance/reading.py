@@ -1,0 +1,179 @@
+"""Reports as values: what a shard lacks, what it could give, what it has.
+
+A report is read once. Kinds and shapes are recognised by their bytes, because most of them come
+again with every report of every shard. What cannot be read is left out: a shortfall of a newer
+release is met by the shard itself or waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+
+import numpy as np
+
+from bigfleet.coordinator.rebalance.catalogue import I64, Catalogue, Kind, Shape
+from bigfleet.coordinator.reports import Heard
+from bigfleet.coordinator.state import Pool
+from bigfleet.model import Operator, QuantityError, RequirementError
+from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
+from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+
+_MOST_KINDS: Final = 50_000
+"""Beyond this the catalogue is begun anew, so that kinds nobody has any more go."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A shortfall of one shard."""
+
+    shard: str
+    fingerprint: str
+    shape: int
+    deficit: Mapping[str, int]
+    priority: int
+    age: int
+    interruption: int
+    is_constrained: bool
+    """Whether its machines must be together, which never crosses shards."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One shard, as it said last. Rows are what it could give."""
+
+    shard: str
+    lacks: tuple[Lack, ...]
+    kinds: I64
+    idle: I64
+    speculative: I64
+    types: Mapping[str, int]
+    """Machines in every state by instance type; the same by zone."""
+    zones: Mapping[str, int]
+    slots: Mapping[Pool, int]
+    """Speculative machines by provider and region, all of them."""
+
+
+class Reader:
+    """Reads reports into one catalogue."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self.catalogue = Catalogue()
+        self._kinds: dict[bytes, int | None] = {}
+        self._shapes: dict[tuple[bytes, ...], tuple[int, bool] | None] = {}
+        self._views: dict[str, tuple[Heard, View]] = {}
+
+    def views(self, reports: Iterable[Heard]) -> list[View]:
+        """What these reports say, in their order."""
+        if len(self.catalogue.kinds) > _MOST_KINDS or len(self._shapes) > _MOST_KINDS:
+            self._begin()
+        known, self._views = self._views, {}
+        for heard in reports:
+            last = known.get(heard.shard_id)
+            view = last[1] if last is not None and last[0] is heard else self._read(heard)
+            self._views[heard.shard_id] = (heard, view)
+        return [view for _, view in self._views.values()]
+
+    def _read(self, heard: Heard) -> View:
+        summary = heard.summary or pb.ShardSummary()
+        rows: list[tuple[int, int, int]] = []
+        bare = pb.FreeClass()
+        for free in summary.free_by_class:
+            idle, speculative = free.idle, free.speculative
+            bare.CopyFrom(free)
+            bare.ClearField("idle")
+            bare.ClearField("speculative")
+            key = bare.SerializeToString()
+            kind = self._kinds[key] if key in self._kinds else self._new_kind(key, free)
+            if kind is not None:
+                rows.append((kind, max(0, idle), max(0, speculative)))
+        columns = np.array(rows, np.int64).reshape(-1, 3).T
+        lacks = [self._lack(heard.shard_id, one) for one in heard.shortfalls]
+        return View(
+            shard=heard.shard_id,
+            lacks=tuple(lack for lack in lacks if lack is not None),
+            kinds=columns[0],
+            idle=columns[1],
+            speculative=columns[2],
+            types=dict(summary.per_instance_type_counts),
+            zones=dict(summary.per_zone_counts),
+            slots={
+                (quota.provider, quota.region): sum(quota.per_shard.values())
+                for quota in summary.quota_totals
+            },
+        )
+
+    def _new_kind(self, key: bytes, free: pb.FreeClass) -> int | None:
+        number = None
+        try:
+            allocatable = amounts_from_proto(free.allocatable.resources, "allocatable")
+        except QuantityError as error:
+            _log.warning("a kind of machine cannot be read: %s", error)
+        else:
+            number = self.catalogue.kind(
+                Kind(
+                    free.instance_type, free.zone, free.provider, free.region,
+                    allocatable, dict(free.labels),
+                )
+            )  # fmt: skip
+        self._kinds[key] = number
+        return number
+
+    def _lack(self, shard: str, said: pb.Shortfall) -> Lack | None:
+        try:
+            deficit = amounts_from_proto(said.deficit.resources, "deficit")
+        except QuantityError as error:
+            _log.warning("a shortfall of %r cannot be read: %s", shard, error)
+            return None
+        missing = tuple(sorted(name for name, amount in deficit.items() if amount > 0))
+        if not missing:
+            return None
+        key = (
+            *(one.SerializeToString() for one in said.requirements),
+            said.min_unit.SerializeToString(deterministic=True),
+            "\0".join(missing).encode(),
+        )
+        found = self._shapes[key] if key in self._shapes else self._new_shape(key, said, missing)
+        if found is None:
+            return None
+        shape, is_same = found
+        return Lack(
+            shard=shard,
+            fingerprint=said.profile_fingerprint or _named_by(key, said.priority),
+            shape=shape,
+            deficit=deficit,
+            priority=said.priority,
+            age=said.age_cycles,
+            interruption=said.interruption_penalty_bucket,
+            is_constrained=said.topology_constrained or is_same,
+        )
+
+    def _new_shape(
+        self, key: tuple[bytes, ...], said: pb.Shortfall, missing: tuple[str, ...]
+    ) -> tuple[int, bool] | None:
+        found = None
+        try:
+            requirements = tuple(requirement_from_proto(one) for one in said.requirements)
+            unit = amounts_from_proto(said.min_unit.resources, "min_unit")
+        except (RequirementError, QuantityError) as error:
+            _log.warning("a shortfall cannot be read: %s", error)
+        else:
+            is_same = any(one.operator is Operator.SAME for one in requirements)
+            number = self.catalogue.shape(
+                Shape(tuple(sorted(requirements)), tuple(sorted(unit.items())), missing)
+            )
+            found = (number, is_same)
+        self._shapes[key] = found
+        return found
+
+
+def _named_by(key: tuple[bytes, ...], priority: int) -> str:
+    """A name for a shortfall whose shard gives it none."""
+    return blake2b(b"\0".join((*key, str(priority).encode())), digest_size=16).hexdigest()

@@ -1,0 +1,264 @@
+"""The loop of the leader: plan rounds, move what is under way along, write and tell.
+
+A round is every half minute, and at once when a shortfall escalates or a step of a move was
+acknowledged. Planning is done away from the event loop, on what was known when it began. Every step
+is in the store before anybody is told of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Final, Protocol
+
+from bigfleet.coordinator.errors import CoordinatorError
+from bigfleet.coordinator.instructions import Ended
+from bigfleet.coordinator.ports import Offload
+from bigfleet.coordinator.rebalance import rules
+from bigfleet.coordinator.rebalance.course import Course
+from bigfleet.coordinator.rebalance.known import Known
+from bigfleet.coordinator.rebalance.moves import advance
+from bigfleet.coordinator.rebalance.planning import Plan, plan
+from bigfleet.coordinator.rebalance.reading import Reader
+from bigfleet.coordinator.reign import Reign
+from bigfleet.coordinator.reports import Heard
+from bigfleet.coordinator.state import (
+    ForgetMoves,
+    Move,
+    Phase,
+    PlanMoves,
+    RefusalError,
+)
+
+_NS: Final = 1_000_000_000
+_MOST_STEPS: Final = 8
+"""Of one move at a time; none has so many."""
+_SHARE: Final = 4
+"""Rounds in a hurry take at most one part in five of the time."""
+_MOST_OVER: Final = 5_000
+"""Rows of moves that are over."""
+_log = logging.getLogger(__name__)
+
+
+class Counts(Protocol):
+    """What is counted."""
+
+    def move(self, tier: str, outcome: str) -> None:
+        """planned, done or abandoned."""
+        ...
+
+    def machines_moved(self, tier: str, count: int) -> None:
+        """Their owner really changed."""
+        ...
+
+    def move_suppressed(self, reason: str) -> None:
+        """A shortfall was not acted on."""
+        ...
+
+    def sweep(self, seconds: float) -> None:
+        """A round took so long."""
+        ...
+
+    def adopted(self, seconds: float) -> None:
+        """From the escalated shortfall until its recipient had the machines."""
+        ...
+
+
+class FleetRebalancer:
+    """Implements `coordinator.rebalancer.Rebalancer`. One for a process, whoever leads."""
+
+    def __init__(self, offload: Offload, counts: Counts) -> None:
+        self._offload, self._counts = offload, counts
+        self._reader = Reader()
+        self._course: Course | None = None
+        self._escalated: dict[str, dict[str, int]] = {}
+        """Per shard and fingerprint, since when a shortfall is old enough."""
+        self._woken = asyncio.Event()
+        self._is_urgent = False
+        self._last_took = 0.0
+
+    async def run(self, reign: Reign) -> None:
+        """Take up the stored moves and plan new ones, until cancelled."""
+        course = self._of(reign)
+        clock = reign.clock
+        last_round = -rules.ROUND_SECONDS
+        while True:
+            self._woken.clear()
+            await self._guarded(self._look(course))
+            # Even if somebody is always in a hurry, most of the time is left for others.
+            gap = max(rules.LEAST_GAP_SECONDS, _SHARE * self._last_took)
+            wait = last_round + (gap if self._is_urgent else rules.ROUND_SECONDS)
+            wait -= clock.monotonic()
+            if wait <= 0:
+                self._is_urgent = False
+                last_round = clock.monotonic()
+                await self._guarded(self._round(course))
+                continue
+            if any(not move.phase.is_over for move in reign.state.moves.values()):
+                wait = min(wait, rules.LOOK_SECONDS)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+
+    def reported(self, reign: Reign, heard: Heard) -> None:
+        """A shard's report was taken; its acknowledgements come after."""
+        if self._of(reign).reported(heard):
+            self._woken.set()
+        shard, before = heard.shard_id, self._escalated.get(heard.shard_id, {})
+        after = {
+            one.profile_fingerprint: before.get(one.profile_fingerprint, heard.heartbeat_at)
+            for one in heard.shortfalls
+            if one.age_cycles > rules.ESCALATION_AGE and not one.topology_constrained
+        }
+        self._escalated[shard] = after
+        if after.keys() - before.keys():
+            self._is_urgent = True
+            self._woken.set()
+
+    def acknowledged(self, reign: Reign, ended: Ended) -> None:
+        """A shard said how an instruction went."""
+        if self._of(reign).acknowledged(ended):
+            self._is_urgent = True
+            self._woken.set()
+
+    def moves(self, reign: Reign) -> Sequence[Move]:
+        """All moves that are known, in the order they were planned."""
+        return sorted(reign.state.moves.values(), key=lambda move: (move.created_at, move.id))
+
+    def _of(self, reign: Reign) -> Course:
+        if self._course is None or self._course.reign is not reign:
+            self._course = Course(reign)
+            self._escalated = {}
+        return self._course
+
+    # -- moves under way -------------------------------------------------------------------------
+
+    async def _look(self, course: Course) -> None:
+        """Move along whatever can be, and tell whoever has something to do."""
+        course.watch_registry()
+        for move in course.looked_at():
+            try:
+                await self._follow(course, move)
+            except RefusalError as error:
+                # The tables say something else by now; the others need not wait for it.
+                _log.warning("a step was refused: %s", error, extra={"move": move.id})
+
+    async def _follow(self, course: Course, move: Move) -> None:
+        words = course.take_words(move.id)
+        for _ in range(_MOST_STEPS):
+            sides = course.side(move.donor, move), course.side(move.recipient, move)
+            verdict = advance(move, *sides, words, course.context(move))
+            if verdict.step is None:
+                course.tell(move, verdict.orders)
+                return
+            # Whatever it was told does not hold any more.
+            course.tell(move, ())
+            try:
+                await course.reign.apply(verdict.step)
+            except (CoordinatorError, RefusalError):
+                course.put_back(move.id, words)
+                raise
+            words = []
+            before, move = move, course.reign.state.moves[move.id]
+            self._count(course, before, move)
+
+    def _count(self, course: Course, before: Move, after: Move) -> None:
+        if after.phase is before.phase:
+            return
+        tier, now = after.tier.value, course.reign.clock.now()
+        match after.phase:
+            case Phase.DONOR_RELEASED:
+                course.released.add(after.id)
+            case Phase.RECIPIENT_ADOPTED:
+                self._counts.machines_moved(tier, len(after.machine_ids))
+                self._counts.adopted(max(0.0, (now - after.escalated_at) / _NS))
+            case Phase.DONE:
+                self._counts.move(tier, "done")
+            case Phase.ABANDONED:
+                self._counts.move(tier, "abandoned")
+            case _:
+                pass
+        _log.info(
+            "move went on",
+            extra={
+                "move": after.id,
+                "tier": tier,
+                "donor": after.donor,
+                "recipient": after.recipient,
+                "phase": after.phase.value,
+                "machines": len(after.machine_ids),
+                "reason": after.reason,
+            },
+        )
+
+    async def _sweep_up(self, course: Course) -> None:
+        """Forget moves that are over, that nobody holds and nobody will ask about."""
+        now = course.reign.clock.now()
+        over = sorted(
+            (move for move in course.reign.state.moves.values() if move.phase.is_over),
+            key=lambda move: move.updated_at,
+        )
+        spare = len(over) - _MOST_OVER
+        gone = [
+            move.id
+            for number, move in enumerate(over)
+            if now - move.updated_at
+            > (rules.COOLDOWN_SECONDS if number < spare else rules.KEPT_SECONDS) * _NS
+            and not course.is_held(move.id)
+        ]
+        if gone:
+            await course.reign.apply(ForgetMoves(tuple(gone)))
+            course.forget(gone)
+
+    # -- rounds ----------------------------------------------------------------------------------
+
+    async def _round(self, course: Course) -> None:
+        """Plan, write, and begin."""
+        reign = course.reign
+        began = reign.clock.monotonic()
+        planned = await self._plan(course, began)
+        for one in planned.suppressed:
+            self._counts.move_suppressed(one.reason)
+        if planned.moves:
+            await reign.apply(PlanMoves(planned.moves))
+            for move in planned.moves:
+                self._counts.move(move.tier.value, "planned")
+            _log.info("moves planned", extra={"moves": len(planned.moves)})
+        self._last_took = reign.clock.monotonic() - began
+        self._counts.sweep(self._last_took)
+        await self._sweep_up(course)
+
+    async def _plan(self, course: Course, seconds: float) -> Plan:
+        reign = course.reign
+        state = reign.state
+        fresh = [one for one in reign.reports if seconds - one.seconds <= rules.STALE_SECONDS]
+        known = Known(
+            moves=tuple(state.moves.values()),
+            quotas=dict(state.quotas),
+            providers=dict(state.providers),
+            now=reign.clock.now(),
+            escalated={
+                (shard, name): since
+                for shard, ages in self._escalated.items()
+                for name, since in ages.items()
+            },
+            is_whole=len(fresh) == len(state.shards),
+        )
+
+        def work() -> Plan:
+            views = self._reader.views(fresh)
+            return plan(self._reader.catalogue, views, known, lambda: f"m-{course.mint()}")
+
+        return await self._offload(work)
+
+    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
+        """The loop outlives whatever goes wrong in one turn; the next turn tries again."""
+        try:
+            await work
+        except (CoordinatorError, RefusalError) as error:
+            _log.warning("moves between shards wait: %s", error)
+        except Exception:  # noqa: BLE001 - a leader that moves nothing is better than none
+            _log.exception("moves between shards wait")

@@ -1,0 +1,259 @@
+"""What shards could give, as columns: a row per shard and kind, counted down as moves are planned.
+
+From what a shard reports is taken off, before anybody else is thought of: machines that moves under
+way will take, and machines that its own unmet demand can use. What is left of its Idle machines it
+gives beyond a margin, and so many per round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from bigfleet.coordinator.rebalance import rules
+from bigfleet.coordinator.rebalance.catalogue import I64, Catalogue, Kind, Place
+from bigfleet.coordinator.rebalance.reading import Lack, View
+from bigfleet.coordinator.state import Move, Phase, Pool, Tier
+
+_NS: Final = 1_000_000_000
+_FEW: Final = 64
+_NO_LIMIT: Final = 1 << 40
+
+
+class Supply:
+    """Rows of all shards, shard by shard."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        views: Sequence[View],
+        moves: Iterable[Move],
+        quotas: Mapping[Pool, Mapping[str, int]],
+        now: int,
+    ) -> None:
+        self.catalogue, self.views = catalogue, views
+        self.number = {view.shard: number for number, view in enumerate(views)}
+        lengths = [len(view.kinds) for view in views]
+        self._start = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        self.shard: I64 = np.repeat(np.arange(len(views)), lengths).astype(np.int64)
+        self.kind: I64 = _joined([view.kinds for view in views])
+        self.idle: I64 = _joined([view.idle for view in views])
+        self.speculative: I64 = _joined([view.speculative for view in views])
+        total = np.bincount(self.shard, self.idle, len(views)).astype(np.int64)
+        self.budget: I64 = np.where(total > 0, np.maximum(1, total * rules.ROUND_SHARE), 0).astype(
+            np.int64
+        )
+        """Idle machines each shard may give in this round."""
+        self._quota = _Slices(views, catalogue, self.kind, quotas)
+        self._slice: I64 = self._quota.of_rows(self.shard, self.kind)
+        self._expect(moves, now)
+        self.all_idle: I64 = self.idle.copy()
+        """Before anything was taken for unmet demand; margins are of this."""
+        self.all_slots: I64 = self.speculative.copy()
+        for number, view in enumerate(views):
+            self._reserve(number, view.lacks)
+        self._by_kind = np.argsort(self.kind, kind="stable")
+        kinds = len(catalogue.kinds)
+        self._kind_start = np.searchsorted(self.kind[self._by_kind], np.arange(kinds + 1))
+        self._there = np.diff(self._kind_start) > 0
+        self._rows: dict[int, I64] = {}
+        self._all_there: dict[int, I64] = {}
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def rows(self, shape: int) -> I64:
+        """The rows whose machines fit, shard by shard."""
+        rows = self._rows.get(shape)
+        if rows is None:
+            kinds = np.flatnonzero(self.catalogue.fits(shape) & self._there)
+            if len(kinds) <= _FEW:
+                start = self._kind_start
+                parts = [self._by_kind[start[kind] : start[kind + 1]] for kind in kinds.tolist()]
+                rows = np.sort(_joined(parts))
+            else:
+                rows = np.flatnonzero(self.catalogue.fits(shape)[self.kind])
+            self._rows[shape] = rows
+        return rows
+
+    def per_shard(self, rows: I64, column: I64) -> I64:
+        """A column's sum over these rows, for each shard."""
+        return np.bincount(self.shard[rows], column[rows], len(self.views)).astype(np.int64)
+
+    def beyond_margin(self, rows: I64) -> I64:
+        """Per shard, how many Idle machines of these rows it could give, whatever the round."""
+        margin = np.maximum(1, np.ceil(self.per_shard(rows, self.all_idle) * rules.MARGIN))
+        left: I64 = (self.per_shard(rows, self.idle) - margin).astype(np.int64)
+        return np.maximum(left, 0)
+
+    def unused(self, rows: I64) -> I64:
+        """Per shard, how many Speculative machines of these rows may go; at most that many."""
+        may = np.minimum(self.speculative[rows], self._quota.left[self._slice[rows]])
+        return np.bincount(self.shard[rows], may, len(self.views)).astype(np.int64)
+
+    def kind_of(self, row: int) -> Kind:
+        """What a row's machines are."""
+        return self.catalogue.kinds[int(self.kind[row])]
+
+    def there(self, shape: int) -> I64:
+        """Per shard, fitting machines that nobody uses, whether they may go or not."""
+        there = self._all_there.get(shape)
+        if there is None:
+            rows = self.rows(shape)
+            there = self.per_shard(rows, self.all_idle) + self.per_shard(rows, self.all_slots)
+            self._all_there[shape] = there
+        return there
+
+    def spare_of(self, rows: I64, tier: Tier) -> list[tuple[int, int]]:
+        """Rows with something left, and how much; most first."""
+        if tier is Tier.IDLE:
+            left = self.idle[rows]
+        else:
+            left = np.minimum(self.speculative[rows], self._quota.left[self._slice[rows]])
+        order = np.argsort(-left, kind="stable")
+        order = order[left[order] > 0]
+        return list(zip(rows[order].tolist(), left[order].tolist(), strict=True))
+
+    # -- taking ----------------------------------------------------------------------------------
+
+    def take(self, row: int, tier: Tier, count: int) -> None:
+        """A move will take so many; Speculative ones with their quota."""
+        if tier is Tier.IDLE:
+            self.idle[row] -= count
+            self.budget[self.shard[row]] -= count
+        else:
+            self.speculative[row] -= count
+            self._quota.use(int(self._slice[row]), count)
+
+    def _expect(self, moves: Iterable[Move], now: int) -> None:
+        """Take off what earlier moves will take or have taken."""
+        rows_at: dict[tuple[int, Place], list[int]] = {}
+        donors: set[int] = set()
+        relevant = [move for move in moves if move.donor in self.number]
+        for move in relevant:
+            if move.phase is Phase.PLANNED:
+                donors.add(self.number[move.donor])
+        for donor in donors:
+            for row in range(self._start[donor], self._start[donor + 1]):
+                rows_at.setdefault((donor, self.kind_of(row).place), []).append(row)
+        for move in relevant:
+            donor = self.number[move.donor]
+            if _was_idle(move) and now - move.created_at < rules.ROUND_SECONDS * _NS:
+                self.budget[donor] -= min(int(self.budget[donor]), move.count)
+            if move.tier is Tier.QUOTA and move.phase in (Phase.PLANNED, Phase.DONOR_RELEASED):
+                # The slice follows once the recipient has the machines.
+                pool = (move.wish.provider, move.wish.region)
+                self._quota.use(self._quota.number(move.donor, pool), move.count)
+            if move.phase is Phase.PLANNED and move.tier is not Tier.PREEMPT:
+                column = self.idle if move.tier is Tier.IDLE else self.speculative
+                left = move.count
+                for row in rows_at.get((donor, _place(move)), ()):
+                    taken = min(left, int(column[row]))
+                    column[row] -= taken
+                    left -= taken
+
+    def _reserve(self, number: int, lacks: Sequence[Lack]) -> None:
+        """Keep what a shard's own unmet demand can use, Idle machines first."""
+        rows = slice(int(self._start[number]), int(self._start[number + 1]))
+        idle, speculative = self.idle[rows], self.speculative[rows]
+        if not lacks or not (idle.any() or speculative.any()):
+            return
+        kinds = self.kind[rows]
+        for lack in sorted(lacks, key=lambda one: (-one.priority, -one.age, one.fingerprint)):
+            fitting = np.flatnonzero(
+                self.catalogue.fits(lack.shape)[kinds] & ((idle > 0) | (speculative > 0))
+            )
+            if not len(fitting):
+                continue
+            missing = dict(lack.deficit)
+            for column in (idle, speculative):
+                for row in fitting.tolist():
+                    kind = self.catalogue.kinds[kinds[row]]
+                    kept = min(int(column[row]), kind.hosting(missing))
+                    if kept:
+                        column[row] -= kept
+                        missing = less(missing, kind, kept)
+
+
+class _Slices:
+    """Quota that shards have and do not use, as far as their reports tell.
+
+    A report says how many machines are in each zone, and how many of each pool are Speculative; the
+    difference is in use. A zone that nobody offers anything in could be of any pool, and counts for
+    each, so that what is unused is never overstated.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[View],
+        catalogue: Catalogue,
+        kinds: I64,
+        quotas: Mapping[Pool, Mapping[str, int]],
+    ) -> None:
+        self._catalogue, self._shards = catalogue, [view.shard for view in views]
+        self._numbers: dict[tuple[str, Pool], int] = {}
+        left: list[int] = []
+        pools_of: dict[str, set[Pool]] = {}
+        for number in np.unique(kinds).tolist() if quotas else ():
+            kind = catalogue.kinds[number]
+            pools_of.setdefault(kind.zone, set()).add((kind.provider, kind.region))
+        for pool, slices in quotas.items():
+            for view in views:
+                there = sum(
+                    count
+                    for zone, count in view.zones.items()
+                    if pool in pools_of.get(zone, {pool})
+                )
+                used = max(0, there - view.slots.get(pool, 0))
+                self._numbers[view.shard, pool] = len(left)
+                left.append(max(0, slices.get(view.shard, 0) - used))
+        self.left: I64 = np.array([*left, _NO_LIMIT], np.int64)
+        """What is unused of each; the last stands for pools without a limit."""
+
+    def number(self, shard: str, pool: Pool) -> int:
+        """Where a shard's slice of a pool is kept."""
+        return self._numbers.get((shard, pool), len(self.left) - 1)
+
+    def of_rows(self, shards: I64, kinds: I64) -> I64:
+        """The same for each row."""
+        if not self._numbers:
+            return np.zeros(len(shards), np.int64)
+        pools = [(kind.provider, kind.region) for kind in self._catalogue.kinds]
+        return np.array(
+            [
+                self.number(self._shards[shard], pools[kind])
+                for shard, kind in zip(shards.tolist(), kinds.tolist(), strict=True)
+            ],
+            np.int64,
+        )
+
+    def use(self, number: int, count: int) -> None:
+        """So much goes with machines."""
+        if number < len(self.left) - 1:
+            self.left[number] = max(0, int(self.left[number]) - count)
+
+
+def less(missing: Mapping[str, int], kind: Kind, count: int) -> dict[str, int]:
+    """What is missing once there are so many machines of a kind."""
+    offered = kind.allocatable
+    return {
+        name: amount - count * offered.get(name, 0)
+        for name, amount in missing.items()
+        if amount > count * offered.get(name, 0)
+    }
+
+
+def _joined(parts: Sequence[I64]) -> I64:
+    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)
+
+
+def _place(move: Move) -> Place:
+    wish = move.wish
+    return (wish.instance_type, wish.zone, wish.provider, wish.region)
+
+
+def _was_idle(move: Move) -> bool:
+    """Whether a move took, or will take, Idle machines."""
+    took_none = move.phase is Phase.ABANDONED and not move.machine_ids
+    return move.tier is Tier.IDLE and not took_none
