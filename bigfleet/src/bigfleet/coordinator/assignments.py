@@ -24,15 +24,16 @@ class Answer:
     """The answer to a report; what is assigned, if anything is due, is encoded already."""
 
     head: pb.ReportAck
-    assignments: bytes | None = None
+    assignments: tuple[bytes, ...] | None = None
+    """In pieces, to be copied once."""
 
     def encode(self) -> bytes:
         """The answer as it is sent."""
         head = self.head.SerializeToString()
         if self.assignments is None:
             return head
-        tag = _varint(_FIELD << 3 | _BYTES)
-        return b"".join((head, tag, _varint(len(self.assignments)), self.assignments))
+        tag, length = _varint(_FIELD << 3 | _BYTES), _varint(sum(map(len, self.assignments)))
+        return b"".join((head, tag, length, *self.assignments))
 
     def to_proto(self) -> pb.ReportAck:
         """The answer as a message."""
@@ -52,8 +53,8 @@ class Assignments:
         the state was restored from before it."""
         return held != self._state.revision
 
-    def of(self, shard_id: str) -> bytes:
-        """Everything of one shard, encoded."""
+    def of(self, shard_id: str) -> tuple[bytes, ...]:
+        """Everything of one shard, encoded, in pieces."""
         state = self._state
         own = pb.ShardAssignments(
             domains=[_domain(domain, shard_id) for domain in sorted(state.domains_of(shard_id))],
@@ -74,8 +75,8 @@ class Assignments:
             revision=state.revision,
             is_default=state.default_shard == shard_id,
         )
-        foreign = [self._encoded(part) for part in state.parts() if part[0] != shard_id]
-        return b"".join((own.SerializeToString(), *foreign))
+        foreign = (self._encoded(part) for part in state.parts() if part[0] != shard_id)
+        return (own.SerializeToString(), *foreign)
 
     def _changed(self, part: Part) -> None:
         self._foreign.pop(part, None)
@@ -83,9 +84,10 @@ class Assignments:
     def _encoded(self, part: Part) -> bytes:
         kept = self._foreign.get(part)
         if kept is None:
-            domains = [_domain(domain, part[0]) for domain in sorted(self._state.part(part))]
-            kept = pb.ShardAssignments(foreign_domains=domains).SerializeToString()
-            self._foreign[part] = kept
+            built = pb.ShardAssignments()
+            for key, value in sorted(self._state.part(part)):
+                built.foreign_domains.add(topology_key=key, topology_value=value, shard_id=part[0])
+            kept = self._foreign[part] = built.SerializeToString()
         return kept
 
 

@@ -97,7 +97,7 @@ class Reign:
         """Carry a command out; what it changed.
 
         RefusalError: a rule says no. WriteFailedError: the store did not take it in time.
-        NotLeaderError: the leadership is over.
+        NotLeaderError: the leadership is over, and nothing was written.
         """
         until = self.clock.monotonic() + WRITE_SECONDS
         write = asyncio.create_task(self._write(command, until))
@@ -108,6 +108,13 @@ class Reign:
                 return await asyncio.shield(write)
         except TimeoutError:
             raise _no_answer() from None
+        except asyncio.CancelledError:
+            if write.cancelled():
+                # The leadership ended, not the caller; the store may have written it all the same.
+                raise WriteFailedError(
+                    "the leadership ended before the store answered: ask again"
+                ) from None
+            raise
 
     async def close(self) -> None:
         """Let writes under way end. After the leadership is lost they cannot do harm."""
