@@ -1,8 +1,8 @@
 """Replicas that lose the leadership and stores that fail at any moment, on virtual time.
 
-Clients ask whoever leads. What was acknowledged stays; what somebody refused who does not lead never
-happens; what the store did not answer may have happened or not. Terms only rise, and one revision
-of assignments never means two different things.
+Clients ask whoever leads. What was acknowledged stays; what a replica refused that does not lead
+never happens; what the store did not answer may have happened or not. Terms only rise, and one
+revision of assignments never means two different things.
 """
 
 from __future__ import annotations
