@@ -17,6 +17,7 @@ from bigfleet.coordinator.coordinator import Coordinator, World
 from bigfleet.coordinator.leading import Duty
 from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.real import SystemClock, Threads
+from bigfleet.coordinator.rebalance import FleetRebalancer
 from bigfleet.coordinator.rebalancer import Rebalancer
 from bigfleet.coordinator.reign import Reign
 from bigfleet.coordinator.service import SERVICE, add_coordinator
@@ -36,7 +37,7 @@ _LET_CALLS_END: Final = 1.0
 _log = logging.getLogger(__name__)
 
 MakeStore = Callable[[StorePlace, Clock, Offload, StoreCounts], Store]
-MakeRebalancer = Callable[[Clock, CoordinatorMetrics], Rebalancer]
+MakeRebalancer = Callable[[Offload, CoordinatorMetrics], Rebalancer]
 
 
 @dataclass(frozen=True)
@@ -67,18 +68,18 @@ async def serve(
     serving: Serving,
     stop: asyncio.Event,
     make_store: MakeStore,
-    make_rebalancer: MakeRebalancer | None = None,
+    make_rebalancer: MakeRebalancer = FleetRebalancer,
     on_listening: Callable[[Listening], None] = lambda _listening: None,
 ) -> None:
     """Serve a coordinator until told to stop."""
-    clock, threads = SystemClock(), Threads("store", _THREADS)
+    clock, threads, planning = SystemClock(), Threads("store", _THREADS), Threads("plan", 1)
     metrics = CoordinatorMetrics(clock.now, version=serving.version)
     store = make_store(serving.place, clock, threads, metrics)
     world = World(
         store=store,
         clock=clock,
         metrics=metrics,
-        rebalancer=None if make_rebalancer is None else make_rebalancer(clock, metrics),
+        rebalancer=make_rebalancer(planning, metrics),
         duties=_duties(serving, store, clock, threads, metrics),
     )
     tls = None if serving.tls is None else ServerTls(serving.tls, metrics.tls_expiry)
@@ -97,12 +98,15 @@ async def serve(
         except ExceptionGroup as group:
             # What cannot be helped is told by itself, not as one of a group.
             told = group.subgroup((StoreError, StateError))
-            raise group if told is None else _first(told) from group
+            if told is None:
+                raise
+            raise _first(told) from group
         finally:
             await server.stop(_LET_CALLS_END)
             if http is not None:
                 http.close()
     finally:
+        planning.close()
         threads.close()
 
 
