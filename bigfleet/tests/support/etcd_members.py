@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import etcd
-from bigfleet.wire.tls import TlsFiles
 
 START_SECONDS = 60.0
 
@@ -55,7 +54,6 @@ class Cluster:
 
     members: Sequence[Member]
     options: Sequence[str] = ()
-    tls: TlsFiles | None = None
     _binary: Path = field(default_factory=lambda: etcd.find().path)
 
     @property
@@ -69,14 +67,13 @@ class Cluster:
 
     def start(self, member: Member) -> None:
         """Start one, with what it had when it ended."""
-        scheme = "https" if self.tls else "http"
         peers = ",".join(f"{each.name}=http://{each.peer}" for each in self.members)
         command = [
             str(self._binary),
             f"--name={member.name}",
             f"--data-dir={member.folder / 'data'}",
-            f"--listen-client-urls={scheme}://{member.client}",
-            f"--advertise-client-urls={scheme}://{member.client}",
+            f"--listen-client-urls=http://{member.client}",
+            f"--advertise-client-urls=http://{member.client}",
             f"--listen-peer-urls=http://{member.peer}",
             f"--initial-advertise-peer-urls=http://{member.peer}",
             f"--initial-cluster={peers}",
@@ -85,13 +82,6 @@ class Cluster:
             "--log-level=error",
             *self.options,
         ]
-        if self.tls:
-            command += [
-                f"--cert-file={self.tls.cert}",
-                f"--key-file={self.tls.key}",
-                f"--trusted-ca-file={self.tls.ca}",
-                "--client-cert-auth",
-            ]
         with (member.folder / "log").open("ab") as log:
             member.process = subprocess.Popen(command, stdout=log, stderr=log)
 
@@ -134,11 +124,6 @@ class Cluster:
             member.kill()
 
     def _answers(self, member: Member) -> bool:
-        if self.tls:
-            host, port = member.client.split(":")
-            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
-                return True
-            return False
         try:
             return "leader" in self._status(member)
         except OSError:
@@ -159,9 +144,7 @@ def _header(status: dict[str, object]) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def running(
-    count: int, options: Sequence[str] = (), tls: TlsFiles | None = None
-) -> Iterator[Cluster]:
+def running(count: int, options: Sequence[str] = ()) -> Iterator[Cluster]:
     """So many members, ready."""
     with tempfile.TemporaryDirectory(prefix="etcd-") as folder:
         members = []
@@ -169,7 +152,7 @@ def running(
             (Path(folder) / name).mkdir()
             client, peer = (f"127.0.0.1:{port}" for port in ports)
             members.append(Member(name, client, peer, Path(folder) / name))
-        cluster = Cluster(members, options, tls)
+        cluster = Cluster(members, options)
         try:
             for member in members:
                 cluster.start(member)

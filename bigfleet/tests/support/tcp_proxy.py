@@ -1,21 +1,24 @@
 """A wire that a test can cut: bytes pass between a port of its own and a target, until they do not.
 
 A cut is silent, as a lost network is: connections stay open and nothing arrives any more, new ones
-are taken and never answered. Mending ends what was cut, so that both sides dial again.
+are taken and never answered. Mending ends what was cut, so that both sides dial again. With a TLS
+context the port speaks TLS and the target hears what was inside.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from contextlib import suppress
 
 
 class Proxy:
     """One port in front of one target."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, tls: ssl.SSLContext | None = None) -> None:
         host, _, port = target.rpartition(":")
         self._target = (host, int(port))
+        self._tls = tls
         self._server: asyncio.Server | None = None
         self._open = asyncio.Event()
         self._open.set()
@@ -24,7 +27,7 @@ class Proxy:
         self.address = ""
 
     async def __aenter__(self) -> Proxy:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
         self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 

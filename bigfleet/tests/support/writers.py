@@ -28,6 +28,8 @@ class Writer:
     led_at: list[float] = field(default_factory=list)
     """When it said so, by the monotonic clock."""
     refused: int = 0
+    unknown: int = 0
+    """Writes that may or may not have happened."""
     ended: bool = False
 
     def signal(self, number: signal.Signals) -> None:
@@ -59,6 +61,8 @@ class Writer:
                     self.led_at.append(time.monotonic())
                 case ["refused"]:
                     self.refused += 1
+                case ["unknown", *_]:
+                    self.unknown += 1
         self.ended = True
 
 

@@ -159,13 +159,10 @@ def test_a_large_commit_that_lost_a_part_is_noticed() -> None:
 
 
 def test_rows_are_seen_as_they_will_be() -> None:
-    rows = {RowKey("shards", "a"): b"1", RowKey("shards", "b"): b"2"}
-    changes = {RowKey("shards", "a"): None, RowKey("shards", "c"): b"3"}
-    assert overlaid(rows, Pending("x"), changes) == {
-        RowKey("shards", "b"): b"2",
-        RowKey("shards", "c"): b"3",
-    }
-    assert overlaid(rows, Pending("x", wipe=True), changes) == {RowKey("shards", "c"): b"3"}
+    rows = [Row("shards", name, name.encode()) for name in ("a", "b", "c")]
+    changes = {RowKey("shards", "a"): None, RowKey("shards", "b"): b"new"}
+    assert overlaid(rows, Pending("x"), changes) == [rows[2], Row("shards", "b", b"new")]
+    assert overlaid(rows, Pending("x", wipe=True), changes) == [Row("shards", "b", b"new")]
 
 
 def test_rows_have_keys_of_their_own() -> None:

@@ -9,7 +9,7 @@ dies in between is continued by the next one before it writes anything of its ow
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ from bigfleet.coordinator.store.changes import Changes
 from bigfleet.coordinator.store.errors import CorruptStoreError
 from bigfleet.coordinator.store.etcd.keys import compact, fields_of
 from bigfleet.coordinator.store.etcdapi import kv_pb2
-from bigfleet.coordinator.store.interface import RowKey
+from bigfleet.coordinator.store.interface import Row, RowKey
 
 MOST_OPERATIONS: Final = 120
 """In one transaction; the rest of the 128 are the store's own."""
@@ -90,17 +90,13 @@ def changes_in(parts: Sequence[bytes]) -> dict[RowKey, bytes | None]:
         ) from error
 
 
-def overlaid(
-    rows: Mapping[RowKey, bytes], pending: Pending, changes: Changes
-) -> dict[RowKey, bytes]:
+def overlaid(rows: Iterable[Row], pending: Pending, changes: Changes) -> list[Row]:
     """The rows as they will be."""
-    after = {} if pending.wipe else dict(rows)
-    for key, value in changes.items():
-        if value is None:
-            after.pop(key, None)
-        else:
-            after[key] = value
-    return after
+    stay = (
+        [] if pending.wipe else [row for row in rows if RowKey(row.table, row.key) not in changes]
+    )
+    new = (Row(key.table, key.key, value) for key, value in changes.items() if value is not None)
+    return [*stay, *new]
 
 
 def _bytes_of(changes: Changes) -> int:

@@ -34,6 +34,7 @@ from bigfleet.coordinator.store.etcd.keys import (
     transaction,
 )
 from bigfleet.coordinator.store.etcd.members import Members
+from bigfleet.coordinator.store.etcdapi import kv_pb2
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.interface import Leader, Leadership
 from bigfleet.coordinator.store.leaders import Leaders
@@ -144,9 +145,7 @@ class Election:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _try(self, address: str) -> Held | None:
-        look = transaction((), [get(self._keys.leader), get(self._keys.base)])
-        found = await self._members.call("get", lambda member: member.kv.Txn, look)
-        holder, base = entries(found)
+        holder = await self._read(self._keys.leader)
         if holder is not None:
             elected = Elected.of(holder)
             self._leaders.show(elected.leader)
@@ -155,6 +154,7 @@ class Election:
                 await self._revoke(elected.lease)
                 self._changed.set()
             return None
+        base = await self._read(self._keys.base)
         lease = await self._grant()
         held = None
         try:
@@ -165,6 +165,11 @@ class Election:
             if held is None:
                 self._spawn(self._revoke(lease.id))
         return held
+
+    async def _read(self, key: bytes) -> kv_pb2.KeyValue | None:
+        request = pb.RangeRequest(key=key)
+        found = await self._members.call("get", lambda member: member.kv.Range, request)
+        return found.kvs[0] if found.kvs else None
 
     async def _grant(self) -> _Lease:
         asked = self._clock.monotonic()

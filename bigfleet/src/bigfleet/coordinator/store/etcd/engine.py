@@ -36,13 +36,13 @@ from bigfleet.coordinator.store.etcd.keys import (
     end_of,
     entries,
     get,
-    get_all,
     number_of,
     put,
     transaction,
 )
 from bigfleet.coordinator.store.etcd.members import Members
 from bigfleet.coordinator.store.etcd.writing import Writing
+from bigfleet.coordinator.store.etcdapi import kv_pb2
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.interface import (
     Leader,
@@ -57,6 +57,7 @@ from bigfleet.coordinator.store.interface import (
 from bigfleet.coordinator.store.leaders import Leaders
 
 PAGE_ROWS: Final = 5_000
+OPEN_SECONDS: Final = 3.0
 LOAD_TRIES: Final = 3
 """A load is begun again when what it reads is compacted meanwhile."""
 _SAFE: Final = (3, 5, 3)
@@ -91,7 +92,10 @@ class EtcdStore:
         members = Members(self._address, self._clock, self._offload, self._counting)
         try:
             status = await members.call(
-                "get", lambda member: member.maintenance.Status, pb.StatusRequest()
+                "get",
+                lambda member: member.maintenance.Status,
+                pb.StatusRequest(),
+                OPEN_SECONDS,
             )
         except BaseException:
             await members.close()
@@ -192,35 +196,46 @@ class EtcdStore:
 
     async def _load_once(self, members: Members) -> Loaded:
         keys = self._keys
-        look = transaction((), [get(keys.head), get(keys.pending), get_all(keys.batches)])
-        found = await members.call("range", lambda member: member.kv.Txn, look)
-        head, pending, _ = entries(found)
         rows: list[Row] = []
-        start = keys.rows
-        while True:
-            page = await members.call(
-                "range",
-                lambda member: member.kv.Range,
-                pb.RangeRequest(
-                    key=start,
-                    range_end=end_of(keys.rows),
-                    limit=PAGE_ROWS,
-                    revision=found.header.revision,
-                ),
-            )
-            rows += map(keys.row_at, page.kvs)
-            if not page.more:
-                break
-            start = page.kvs[-1].key + b"\0"
-        if pending is not None:
-            batch = Pending.of(pending)
-            parts = found.responses[2].response_range.kvs
+        parts: dict[bytes, bytes] = {}
+        head: kv_pb2.KeyValue | None = None
+        batch: Pending | None = None
+        async for entry in self._everything(members):
+            if entry.key.startswith(keys.rows):
+                rows.append(keys.row_at(entry))
+            elif entry.key.startswith(keys.batches):
+                parts[entry.key] = entry.value
+            elif entry.key == keys.head:
+                head = entry
+            elif entry.key == keys.pending:
+                batch = Pending.of(entry)
+        if batch is not None:
             ours = keys.parts(batch.commit)
-            changes = changes_in([part.value for part in parts if part.key.startswith(ours)])
-            present = {RowKey(row.table, row.key): row.value for row in rows}
-            after = overlaid(present, batch, changes)
-            rows = [Row(key.table, key.key, value) for key, value in after.items()]
+            changes = changes_in([part for key, part in parts.items() if key.startswith(ours)])
+            rows = overlaid(rows, batch, changes)
         return Loaded(rows, head.mod_revision if head is not None else 0)
+
+    async def _everything(self, members: Members) -> AsyncIterator[kv_pb2.KeyValue]:
+        """All that is below the prefix at one revision, in the order of the keys.
+
+        Read by ranges: a full etcd refuses transactions, even those that only read.
+        """
+        start = self._keys.prefix
+        revision = 0
+        while True:
+            request = pb.RangeRequest(
+                key=start,
+                range_end=end_of(self._keys.prefix),
+                limit=PAGE_ROWS,
+                revision=revision,
+            )
+            page = await members.call("range", lambda member: member.kv.Range, request)
+            for entry in page.kvs:
+                yield entry
+            if not page.more:
+                return
+            revision = revision or page.header.revision
+            start = page.kvs[-1].key + b"\0"
 
     def _opened(self) -> _Session:
         if self._session is None:

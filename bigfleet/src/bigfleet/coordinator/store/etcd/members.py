@@ -34,6 +34,10 @@ ATTEMPT_SECONDS: Final = 1.5
 """One member gets this long before the next one is asked."""
 ROUND_PAUSE_SECONDS: Final = 0.1
 """After every member has failed once."""
+_REACH: Final = "check that a majority of the members run and can be reached"
+_TLS: Final = (
+    "check the certificates of both sides, and that etcd speaks TLS 1.3: it does from 3.5.8 on"
+)
 # etcd ends connections that ping more often than every 5 s, or while nothing is under way.
 _OPTIONS: Final = tuple(
     {
@@ -208,9 +212,10 @@ class Members:
 
     def _nobody(self, seconds: float, failures: dict[str, str]) -> StoreUnavailableError:
         said = "; ".join(f"{endpoint}: {words}" for endpoint, words in failures.items())
+        said = said or "no time was left"
+        remedy = _TLS if "handshake failed" in said else _REACH
         return StoreUnavailableError(
-            f"no etcd member answered within {seconds:.1f} s ({said or 'no time was left'}): check "
-            "that a majority of the members run and can be reached"
+            f"no etcd member answered within {seconds:.1f} s ({said}): {remedy}"
         )
 
     def _current(self) -> Stubs:

@@ -1,0 +1,129 @@
+"""Getting into etcd: TLS with client certificates, user names and passwords."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trustme
+
+from bigfleet.coordinator.store.errors import StoreError, StoreSettingsError, StoreUnavailableError
+from bigfleet.coordinator.store.interface import StorePlace
+from bigfleet.coordinator.store.opening import Engine, open_store
+from bigfleet.wire.tls import TlsFiles
+from certificates import write_files
+from etcd_members import Cluster, running
+from storing import RealClock, domain, in_threads, leading, opened
+from tcp_proxy import Proxy
+
+
+def engine(place: StorePlace) -> Engine:
+    return open_store(place, RealClock(), in_threads)
+
+
+async def works(place: StorePlace) -> None:
+    async with opened(engine(place)) as store:
+        leadership = await leading(store)
+        loaded = await store.load()
+        await store.commit([domain("r1", "a")], [], loaded.revision, leadership)
+
+
+async def test_the_connection_is_encrypted_and_both_sides_show_a_certificate(
+    one_member: Cluster, tmp_path: Path, prefix: str
+) -> None:
+    ca = trustme.CA(key_type=trustme.KeyType.ECDSA)
+    server = write_files(tmp_path / "server", ca)
+    client = write_files(tmp_path / "client", ca)
+    stranger = write_files(tmp_path / "stranger", trustme.CA(key_type=trustme.KeyType.ECDSA))
+    # Not every etcd that tests may find speaks TLS 1.3, so the end of it stands before etcd.
+    async with Proxy(one_member.endpoints[0], server_context(server)) as proxy:
+        place = StorePlace(one_member.address(prefix, [proxy.address]), "r", tmp_path, client)
+        await works(place)
+        with pytest.raises(StoreUnavailableError, match="check the certificates of both sides"):
+            await engine(replace(place, tls=stranger)).open()
+        with pytest.raises(StoreUnavailableError):
+            await engine(replace(place, tls=None)).open()
+
+
+def server_context(files: TlsFiles) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(files.cert, files.key)
+    context.load_verify_locations(files.ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
+@pytest.fixture
+def guarded(prefix: str) -> Iterator[Cluster]:
+    """An etcd that wants a log-in; user `fleet` may use the prefix, `other` nothing."""
+    with running(1) as cluster:
+        key = f"/{prefix}/".encode()
+        end = key[:-1] + bytes([key[-1] + 1])
+        permission = {
+            "permType": "READWRITE",
+            "key": base64.b64encode(key).decode(),
+            "range_end": base64.b64encode(end).decode(),
+        }
+        for role in ("root", "fleet"):
+            cluster.post("/v3/auth/role/add", {"name": role})
+        cluster.post("/v3/auth/role/grant", {"name": "fleet", "perm": permission})
+        for user in ("root", "fleet", "other"):
+            cluster.post("/v3/auth/user/add", {"name": user, "password": f"{user}-secret"})
+        for user in ("root", "fleet"):
+            cluster.post("/v3/auth/user/grant", {"user": user, "role": user})
+        cluster.post("/v3/auth/enable", {})
+        yield cluster
+
+
+def login(cluster: Cluster, prefix: str, folder: Path, user: str, password: str) -> StorePlace:
+    file = folder / "password"
+    file.write_text(f"{password}\n", encoding="utf-8")
+    return StorePlace(cluster.address(prefix), "r", folder, username=user, password_file=file)
+
+
+async def test_a_user_with_the_right_password_gets_in_and_others_are_told_why_not(
+    guarded: Cluster, prefix: str, tmp_path: Path
+) -> None:
+    await works(login(guarded, prefix, tmp_path, "fleet", "fleet-secret"))
+    with pytest.raises(StoreSettingsError, match="Check the user name and the password file"):
+        await engine(login(guarded, prefix, tmp_path, "fleet", "wrong")).open()
+    missing = replace(
+        login(guarded, prefix, tmp_path, "fleet", "x"), password_file=tmp_path / "none"
+    )
+    with pytest.raises(StoreSettingsError, match="cannot be read"):
+        await engine(missing).open()
+    async with opened(engine(login(guarded, prefix, tmp_path, "other", "other-secret"))) as store:
+        with pytest.raises(StoreSettingsError, match="Grant the store's user readwrite"):
+            await store.load()
+    async with opened(engine(StorePlace(guarded.address(prefix), "r", tmp_path))) as store:
+        with pytest.raises(StoreSettingsError, match="Give the store a user name"):
+            await store.load()
+
+
+async def test_a_token_that_is_no_longer_known_is_replaced(
+    guarded: Cluster, prefix: str, tmp_path: Path
+) -> None:
+    async with opened(engine(login(guarded, prefix, tmp_path, "fleet", "fleet-secret"))) as store:
+        leadership = await leading(store)
+        await store.commit([domain("r1", "a")], [], 0, leadership)
+        # Tokens live in the memory of members.
+        (member,) = guarded.members
+        await asyncio.to_thread(member.kill)
+        await asyncio.to_thread(guarded.start, member)
+        await asyncio.to_thread(guarded.wait_until_ready, member)
+        again = leadership if leadership.holds() else await leading(store)
+        loaded = await store.load()
+        try:
+            await store.commit([domain("r2", "a")], [], loaded.revision, again)
+        except StoreError:
+            # The lease ended while etcd was away.
+            again = await leading(store)
+            await store.commit([domain("r2", "a")], [], loaded.revision, again)
+        assert len((await store.load()).rows) == 2
