@@ -75,6 +75,8 @@ class Instructions:
         self._term, self._now, self._count = term, now, count
         self._sequence = 0
         self._queues: dict[str, dict[str, Pending]] = {}
+        self._about: dict[tuple[str, str], str] = {}
+        """Shard and what it is about -> the id of the last instruction about it."""
 
     def give(
         self, shard_id: str, payload: Payload, instruction_id: str = "", about: str = ""
@@ -90,8 +92,8 @@ class Instructions:
         )
         queue = self._queues.setdefault(shard_id, {})
         if about:
-            for old in [one.id for one in queue.values() if one.about == about]:
-                del queue[old]
+            queue.pop(self._about.get((shard_id, about), ""), None)
+            self._about[shard_id, about] = name
         # To the end, where its new number belongs.
         queue.pop(name, None)
         queue[name] = Pending(shard_id, instruction, self._now(), about)
@@ -114,17 +116,20 @@ class Instructions:
     def withdraw(self, shard_id: str, instruction_id: str) -> None:
         """It is not wanted any more."""
         queue = self._queues.get(shard_id, {})
-        if queue.pop(instruction_id, None) is not None:
+        pending = queue.pop(instruction_id, None)
+        if pending is not None:
+            self._let_go(pending)
             self._count(shard_id, len(queue))
 
     def forget(self, shard_id: str) -> None:
         """A shard is no more."""
-        self._queues.pop(shard_id, None)
+        for pending in self._queues.pop(shard_id, {}).values():
+            self._let_go(pending)
 
     def keep(self, registered: Collection[str]) -> None:
         """Forget all others."""
         for shard_id in self._queues.keys() - set(registered):
-            del self._queues[shard_id]
+            self.forget(shard_id)
 
     def acknowledged(self, shard_id: str, ack: pb.InstructAck) -> Ended | None:
         """A shard says how one went; None for one that does not wait for it."""
@@ -138,8 +143,15 @@ class Instructions:
             ended = Ended(pending, outcome, picked, ack.reason)
         else:
             ended = self._failed(queue, pending, ack)
+        if ended.is_gone:
+            self._let_go(pending)
         self._count(shard_id, len(queue))
         return ended
+
+    def _let_go(self, pending: Pending) -> None:
+        about = (pending.shard_id, pending.about)
+        if self._about.get(about) == pending.id:
+            del self._about[about]
 
     def _failed(self, queue: dict[str, Pending], pending: Pending, ack: pb.InstructAck) -> Ended:
         # A word of a newer release, or none at all, is read as failed.

@@ -227,6 +227,8 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
     async def _admin(self, context: Context, method: str) -> None:
         await self._reign(context)
         await self._admit(context, COORDINATOR_ADMIN, "admin", method)
+        who = identity_of(context) or "plaintext"
+        _log.info("administrator asks", extra={"method": method, "identity": who})
 
     async def _read(self, context: Context, method: str) -> Reign:
         reign = await self._reign(context)
@@ -235,10 +237,6 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
 
     async def _write(self, context: Context, method: str, command: Command) -> None:
         await self._admin(context, method)
-        _log.info(
-            "administrator asks",
-            extra={"method": method, "identity": identity_of(context) or "plaintext"},
-        )
         await self._do(context, lambda: self._coordinator.apply(command))
 
     async def _do(self, context: Context, act: Callable[[], Awaitable[None]]) -> None:

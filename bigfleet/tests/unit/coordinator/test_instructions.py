@@ -149,6 +149,15 @@ async def test_a_domain_is_told_as_an_instruction_as_well(fleet: Fleet) -> None:
     assert [one.WhichOneof("payload") for one in answer.instructions] == ["unassign_domain"]
 
 
+async def test_a_domain_that_comes_and_goes_is_told_each_time(fleet: Fleet) -> None:
+    for _ in range(3):
+        for command in (AssignDomain("zone", "a", "s-1"), UnassignDomain("zone", "a")):
+            await fleet.coordinator.apply(command)
+            (one,) = (await fleet.report("s-1")).instructions
+            ack = Ack(instruction_id=one.instruction_id, outcome=Ack.OUTCOME_ACCEPTED)
+            assert await told(fleet, ack) == []
+
+
 async def test_a_domain_that_is_there_already_is_not_told_again(fleet: Fleet) -> None:
     await fleet.coordinator.apply(AssignDomain("zone", "a", "s-1"))
     await fleet.coordinator.apply(AssignDomain("zone", "a", "s-1"))
