@@ -223,9 +223,9 @@ class World:
                 ids.remove(m.id)
 
     def unnamed_members(self, row: Row) -> list[Need]:
-        """Members that no claimed machine's stamp names."""
+        """Members that no claimed machine's stamp names, nor one of those served as a gang."""
         named = set()
-        for mid in row.claims:
+        for mid in [*row.claims, *(mid for gang in row.gangs for mid in gang.claims)]:
             stamp = self.restamped[mid][1] if mid in self.restamped else self.machines[mid].stamp
             if stamp is not None:
                 named.add(ident_of_stamp(stamp))

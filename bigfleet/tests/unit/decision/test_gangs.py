@@ -1,6 +1,8 @@
 """Gangs: one place, whole or untouched, and a steady choice of the place."""
 
-from bigfleet.decision import ActionKind, Carry, Policy, Reason
+import pytest
+
+from bigfleet.decision import ActionKind, Carry, Policy, Reason, work
 from bigfleet.model import CapacityType, Need, Profile
 from worlds import NOW, RACK, A, B, S, after, decide, label, machine, need, replace, serving, shard
 
@@ -206,3 +208,59 @@ def test_a_gang_that_cannot_be_completed_gives_its_part_of_a_quota_back() -> Non
     outcome = decide(fleet, rows, Policy(quotas={("p", "r"): 3}))
     assert sorted(outcome.does.values()) == [K.PROVISION, K.PREEMPT]
     assert outcome.serves(0) == set()
+
+
+def test_machines_that_lack_a_dimension_do_not_hold_a_gang_in_their_place() -> None:
+    # The worst dimension counts: what is stamped in r-0 has no gpu, so it covers nothing.
+    row = need(A, cpu=8, unit=4, gpu=2, same=RACK, group="g")
+    home = serving("m-home", row, cpu=4, rack="r-0")
+    fleet = [
+        home,
+        machine("m-0", cpu=8, gpu=4, rack="r-0"),
+        machine("m-1", cpu=8, gpu=2, rack="r-1"),
+    ]
+    assert decide(fleet, [row]).domain() == "r-1"
+
+
+def test_members_of_a_fold_are_given_to_serving_machines_first() -> None:
+    rows = [gang(cpu=4, group=f"g-{i}") for i in range(2)]
+    gone = need(A, group="gone")
+    coming = machine("m-1", S.CREATING, serves=gone, cpu=4, rack="r-1")
+    outcome = decide([coming, serving("m-2", gone, cpu=4, rack="r-1")], rows)
+    groups = {name: outcome.stamp(name) for name in ("m-1", "m-2")}
+    assert {name: stamp and stamp.group for name, stamp in groups.items()} == {
+        "m-2": "g-0",
+        "m-1": "g-1",
+    }
+
+
+def test_what_is_preempted_for_a_fold_is_for_a_member_that_has_nothing_yet() -> None:
+    low = need(B, cpu=8, priority=0)
+    rows = [gang(cpu=8, group=f"g-{i}", priority=1_000) for i in range(2)]
+    fleet = [serving("m-large", low, cpu=8, rack="r-0"), *rack("r-1", 2)]
+    outcome = decide(fleet, [*rows, low])
+    meant = outcome.meant_for("m-large")
+    assert outcome.does["m-large"] is K.PREEMPT
+    assert meant is not None
+    assert meant.group == "g-1"
+
+
+def test_the_five_best_places_are_told_in_their_order() -> None:
+    sizes = {"r-1": 6, "r-2": 3, "r-3": 5, "r-4": 2, "r-5": 4, "r-6": 9, "r-7": 8, "r-8": 7}
+    fleet = [m for name, count in sizes.items() for m in rack(name, count)]
+    plan = decide(fleet, [gang()]).plan
+    names = plan.domain_names[int(plan.verdicts.domain_key[0])]
+    assert [names[d] for d in plan.verdicts.best[0]] == ["r-4", "r-2", "r-5", "r-3", "r-1"]
+
+
+def test_types_of_gangs_that_take_turns_in_one_slot_decide_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(work, "_SLOTS_BYTES", 0)
+    fleet = [*rack("r-1", 4), *rack("r-2", 3), *rack("r-3", 3, labels={"pool": "x"})]
+    rows = [
+        replace(gang(group=f"g-{i}"), min_unit={"cpu": 1_000 * (1 + i % 3)}, arrival_ns=i)
+        for i in range(6)
+    ]
+    outcome = decide(fleet, rows)
+    assert sum(outcome.satisfied(i) for i in range(6)) == 4

@@ -6,7 +6,7 @@ from bigfleet.decision import ActionKind, Counters, Engine, Policy
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
 from bigfleet.inventory import Inventory
 from bigfleet.model.columns import Demand, Symbols
-from worlds import NOW, A, B, S, after, decide, machine, need, serving, shard
+from worlds import NOW, RACK, A, B, S, after, decide, machine, need, serving, shard
 
 K = ActionKind
 
@@ -116,6 +116,16 @@ def test_displacements_and_exhausted_retries_stay_zero() -> None:
     plan = decide([machine("m-1")], [need()], Policy(workers=4)).plan
     assert (plan.counters.displacements, plan.counters.exhausted_retries) == (0, 0)
     assert Counters() == Counters(0, 0, 0, 0, 0)
+
+
+def test_workers_propose_for_rows_that_depend_on_free_machines_alone() -> None:
+    fleet = [machine(f"m-{i}") for i in range(4)]
+    rows = [need(group=f"g-{i}") for i in range(3)]
+    counters = decide(fleet, rows, Policy(workers=2)).plan.counters
+    # Proposed on one view, all three wanted the same machine: two were computed anew.
+    assert (counters.proposals, counters.conflicts, counters.recomputed) == (3, 2, 2)
+    waiting = [*rows, need(group="g-9", same=RACK)]
+    assert decide(fleet, waiting, Policy(workers=2)).plan.counters.proposals == 3
 
 
 def test_a_fleet_without_machines_has_a_plan_with_nothing_in_it() -> None:

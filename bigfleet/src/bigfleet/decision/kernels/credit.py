@@ -161,7 +161,8 @@ def _claim_from(
                 size += 1
         if size == 0:
             continue
-        if not _needs_all(ma, ro, wo, sc, r, size):
+        # Where all are needed the order decides nothing but which member of a fold each is for.
+        if ro.members[r + 1] - ro.members[r] > 1 or not _needs_all(ma, ro, wo, sc, r, size):
             _put_in_order(ma, cl, ids, ro, sc, r, size)
         for i in range(size):
             m = sc.cand[i]

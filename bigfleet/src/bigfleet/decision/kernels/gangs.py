@@ -125,7 +125,7 @@ def choose(
     """Rank all domains; ``planned`` keeps off what earlier gangs have set aside.
 
     ``holdings`` has been called. Where machines stamped for the gang can be completed in place,
-    no other domain can win, and only those domains are ranked.
+    no domain that they cover nothing of can win, and only the others are ranked.
     """
     wo.chosen[r] = 1
     _add_owned_idle(ma, cl, ids, ro, fa, ho, wo, sc, r, planned, sizes)
@@ -137,7 +137,7 @@ def choose(
     if sizes[1 + STAMPED] > 0:
         for i in range(sizes[0]):
             domain = sc.dom_list[i]
-            if _any(sc.dom_stamped[domain], ro.width[r]):
+            if _all_given(sc.dom_stamped[domain], ro.width[r]):
                 if covers(ro, sc, r, slot, domain, False):
                     found = insert(ro, fa, wo, sc, r, slot, domain, found, False)
     if found == 0:
@@ -158,11 +158,12 @@ def choose(
 
 
 @inner
-def _any(amounts: I64, width: int) -> bool:
+def _all_given(amounts: I64, width: int) -> bool:
+    """Something of every demanded dimension: coverage, which is that of the worst, is positive."""
     for j in range(width):
-        if amounts[j] > 0:
-            return True
-    return False
+        if amounts[j] <= 0:
+            return False
+    return width > 0
 
 
 @inner
@@ -185,7 +186,11 @@ def _without_mine(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, sign: int,
 ) -> None:  # fmt: skip
-    """What the gang can credit anyway is not counted a second time among what might yield."""
+    """What the gang can credit anyway is not counted a second time among what might yield.
+
+    What carries its key but no row's fingerprint belongs to the first row of that key, which is no
+    lower than this one: it never yields.
+    """
     key = ids.key[ro.member[ro.members[r]]]
     for i in range(fa.key_rows[key], fa.key_rows[key + 1]):
         other = fa.key_row[i]
@@ -193,9 +198,6 @@ def _without_mine(
             m = ho.exact[j]
             if wo.claim[m] < 0 and ids.key[ma.stamp[m]] == key:
                 _correct(ma, cl, ids, ro, fa, sc, r, m, sign)
-    for j in range(ho.key_at[key], ho.key_at[key + 1]):
-        if wo.claim[ho.key[j]] < 0:
-            _correct(ma, cl, ids, ro, fa, sc, r, ho.key[j], sign)
     cluster = ro.cluster[r]
     for j in range(ho.loose_at[cluster], ho.loose_at[cluster + 1]):
         if _creditable(ma, cl, ids, ro, fa, wo, r, ho.loose[j], key):
