@@ -35,6 +35,11 @@ class Late:
 
 
 COMMANDS: Final[Mapping[str, Late]] = {
+    "all-in-one": Late(
+        "bigfleet.cli.all_in_one",
+        "all_in_one_command",
+        "Run a coordinator and one shard in one process, for a laptop or a small fleet.",
+    ),
     "coordinator": Late(
         "bigfleet.cli.coordinator",
         "coordinator_command",

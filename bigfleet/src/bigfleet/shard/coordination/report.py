@@ -142,7 +142,7 @@ def summarise(fleet: MachineColumns, shard_id: str, providers: str) -> pb.ShardS
         free_by_class=_free(
             classes, fleet.symbols.resources, spare[:, S.IDLE], spare[:, S.SPECULATIVE]
         ),
-        quota_totals=_quota_totals(classes, per_state[:, S.SPECULATIVE], shard_id),
+        quota_totals=_quota_totals(classes, per_state.sum(axis=1), shard_id),
     )
 
 
@@ -173,8 +173,9 @@ def _by_type_and_zone(classes: ClassTable, total: I64) -> tuple[dict[str, int], 
     return types, zones
 
 
-def _quota_totals(classes: ClassTable, speculative: I64, shard_id: str) -> list[pb.QuotaAllocation]:
-    per_pool = np.bincount(classes.pool, weights=speculative, minlength=len(classes.pools))
+def _quota_totals(classes: ClassTable, slots: I64, shard_id: str) -> list[pb.QuotaAllocation]:
+    """Slots in all states: what a quota of slots outside Speculative can be at most."""
+    per_pool = np.bincount(classes.pool, weights=slots, minlength=len(classes.pools))
     return [
         pb.QuotaAllocation(
             provider=name, region=region, per_shard={shard_id: int(per_pool[number])}

@@ -1,0 +1,38 @@
+"""`bigfleet all-in-one`: a coordinator and one shard in one process, with the embedded store.
+
+They speak real gRPC on loopback, as they would on two machines, and each has its own ports, so
+that nothing is counted twice. For a laptop, and for a fleet of up to about 10,000 machines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bigfleet.cli.all_in_one_settings import AllInOneSettings
+
+EXAMPLES = (
+    "Examples: bigfleet all-in-one --provider-addr cloud=127.0.0.1:9001  |  "
+    "bigfleet all-in-one --data-dir /var/lib/bigfleet --listen :7780 --coordinator-listen :7790"
+)
+
+
+async def serve_all(settings: AllInOneSettings, stop: asyncio.Event) -> None:
+    """Serve both until told to stop; when one fails, so does the other."""
+    from bigfleet.cli.coordinator import serve_coordinator
+    from bigfleet.cli.shard import serve_shard
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve_coordinator(settings.coordinator(), stop))
+        group.create_task(serve_shard(settings.shard(), stop))
+
+
+def all_in_one_command() -> Any:
+    """The command, with a flag for every setting."""
+    from bigfleet.cli.all_in_one_settings import AllInOneSettings
+    from bigfleet.cli.process import process_command
+
+    command = process_command(AllInOneSettings, serve_all, ())
+    command.__doc__ = "Run a coordinator and one shard in one process, for a small fleet."
+    return command

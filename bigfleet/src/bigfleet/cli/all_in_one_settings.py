@@ -1,0 +1,44 @@
+"""Settings of `bigfleet all-in-one`: those of a shard, and where its coordinator listens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from bigfleet.coordinator.settings import CoordinatorSettings
+from bigfleet.shard.settings import ShardSettings
+
+
+class AllInOneSettings(ShardSettings):
+    """What a shard may be told, and a little more. Data lies in two folders of `data_dir`."""
+
+    shard_id: str = Field("s-1", min_length=1, description="Id of the shard.")
+    data_dir: Path = Field(Path(".bigfleet"), description="Where everything is kept.")
+    coordinator_listen: str = Field(":7790", description="Address of the coordinator.")
+    coordinator_metrics_addr: str = Field(
+        ":8790", description="Address of its /metrics and probes; 0 or empty switches them off."
+    )
+
+    def coordinator(self) -> CoordinatorSettings:
+        """The coordinator's settings."""
+        return CoordinatorSettings.model_validate(
+            {
+                "id": "all-in-one",
+                "listen": self.coordinator_listen,
+                "metrics_addr": self.coordinator_metrics_addr,
+                "data_dir": self.data_dir / "coordinator",
+                **{name: getattr(self, name) for name in ("tls_cert", "tls_key", "tls_ca")},
+            }
+        )
+
+    def shard(self) -> ShardSettings:
+        """The shard's settings: it reports to the coordinator beside it."""
+        host, _, port = self.coordinator_listen.rpartition(":")
+        said = {name: getattr(self, name) for name in ShardSettings.model_fields}
+        near = (f"{host or '127.0.0.1'}:{port}",)
+        said |= {
+            "data_dir": self.data_dir / "shard",
+            "coordinator_addr": self.coordinator_addr or near,
+        }
+        return ShardSettings.model_validate(said)
