@@ -217,3 +217,14 @@ def test_requirements_choose_among_free_machines() -> None:
     row = need(where=[label("pool", "In", "b")])
     fleet = [machine("m-1", labels={"pool": "a"}, price=0.1), machine("m-2", labels={"pool": "b"})]
     assert decide(fleet, [row]).serves() == {"m-2"}
+
+
+def test_what_would_be_redundant_is_kept_where_the_skew_needs_it() -> None:
+    row = replace(spread(7), min_unit={"cpu": 1_000})
+    fleet = [
+        machine("m-large", cpu=6, zone="z-a", price=4),
+        serving("m-held", row, cpu=1, zone="z-a"),
+        machine("m-small", cpu=2, zone="z-b", price=1),
+    ]
+    # The small one is cheaper per unit and comes first; without it z-a has two more than z-b.
+    assert decide(fleet, [row]).does == {"m-small": K.BOOTSTRAP, "m-large": K.BOOTSTRAP}
