@@ -70,12 +70,13 @@ def test_the_largest_classes_are_named_at_most_five_hundred() -> None:
     assert (rows[0].instance_type, rows[0].idle) == ("t-519", 4)
 
 
-def test_announced_slots_are_the_speculative_ones_by_provider_and_region() -> None:
+def test_announced_slots_are_those_of_all_states_by_provider_and_region() -> None:
     fleet = [machine(f"m-{n}", S.SPECULATIVE, provider="q") for n in range(3)]
     fleet += [machine("m-8", S.SPECULATIVE, region="far"), machine("m-9")]
     totals = summarise(Shard(machines=fleet).book.inventory.snapshot(), "s-1", "").quota_totals
     assert [(t.provider, t.region, dict(t.per_shard)) for t in totals] == [
         ("p", "far", {"s-1": 1}),
+        ("p", "r", {"s-1": 1}),
         ("q", "r", {"s-1": 3}),
     ]
 
