@@ -25,6 +25,8 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.address = ""
+        self.names: list[tuple[str, str]] = []
+        """What the certificates of those who connected are for."""
 
     async def __aenter__(self) -> Proxy:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
@@ -50,6 +52,8 @@ class Proxy:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
+        certificate = writer.get_extra_info("peercert") or {}
+        self.names += certificate.get("subjectAltName", ())
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)

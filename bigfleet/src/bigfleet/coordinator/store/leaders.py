@@ -13,6 +13,7 @@ class Leaders:
 
     def __init__(self) -> None:
         self._current: Leader | None = None
+        self._revision = 0
         self._watchers: set[asyncio.Queue[Leader | None]] = set()
 
     @property
@@ -20,8 +21,15 @@ class Leaders:
         """Who leads as far as is known."""
         return self._current
 
-    def show(self, leader: Leader | None) -> None:
-        """Tell everybody, unless they know."""
+    def show(self, leader: Leader | None, revision: int = 0) -> None:
+        """Tell everybody, unless they know.
+
+        News from several sources carry the revision they are of, so that old ones do not undo newer
+        ones; news without a revision always count.
+        """
+        if 0 < revision < self._revision:
+            return
+        self._revision = revision
         if leader == self._current:
             return
         self._current = leader

@@ -219,6 +219,23 @@ async def test_a_watch_goes_on_behind_a_compaction(
         await until(lambda: follower.leader() is None)
 
 
+async def test_nobody_is_known_to_lead_while_etcd_is_away(
+    one_member: Cluster, prefix: str, tmp_path: Path
+) -> None:
+    address = one_member.address(prefix)
+    async with (
+        Proxy(one_member.endpoints[0]) as proxy,
+        opened(engine_at(one_member.address(prefix, [proxy.address]), tmp_path, "f")) as follower,
+        opened(engine_at(address, tmp_path, "a")) as store,
+    ):
+        leadership = await leading(store, "one:1")
+        await until(lambda: follower.leader() is not None)
+        proxy.cut()
+        await until(lambda: follower.leader() is None)
+        proxy.mend()
+        await until(lambda: follower.leader() == Leader("one:1", leadership.term))
+
+
 async def test_the_leader_lets_old_revisions_go(
     one_member: Cluster, prefix: str, tmp_path: Path
 ) -> None:

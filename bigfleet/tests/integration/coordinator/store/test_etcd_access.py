@@ -50,6 +50,33 @@ async def test_the_connection_is_encrypted_and_both_sides_show_a_certificate(
             await engine(replace(place, tls=None)).open()
 
 
+class LeapingClock(RealClock):
+    """The clock of this machine, which a test may put forward."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+async def test_certificates_that_were_replaced_are_used_without_a_restart(
+    one_member: Cluster, tmp_path: Path, prefix: str
+) -> None:
+    ca = trustme.CA(key_type=trustme.KeyType.ECDSA)
+    server = write_files(tmp_path / "server", ca)
+    client = write_files(tmp_path / "client", ca)
+    clock = LeapingClock()
+    async with Proxy(one_member.endpoints[0], server_context(server)) as proxy:
+        place = StorePlace(one_member.address(prefix, [proxy.address]), "r", tmp_path, client)
+        async with opened(open_store(place, clock, in_threads)) as store:
+            await store.load()
+            assert ("URI", "bigfleet://admin") not in proxy.names
+            write_files(tmp_path / "client", ca, ["bigfleet://admin"])
+            clock.ahead += 11.0
+            await store.load()
+        assert ("URI", "bigfleet://admin") in proxy.names
+
+
 def server_context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3

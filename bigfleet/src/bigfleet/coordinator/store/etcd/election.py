@@ -104,7 +104,7 @@ class Election:
                 continue
             if held is not None:
                 self._held = held
-                self._leaders.show(Leader(address, held.leadership.term))
+                self._leaders.show(Leader(address, held.leadership.term), held.create_revision)
                 self._spawn(self._keep(held))
                 return held
             with suppress(TimeoutError):
@@ -148,7 +148,7 @@ class Election:
         holder = await self._read(self._keys.leader)
         if holder is not None:
             elected = Elected.of(holder)
-            self._leaders.show(elected.leader)
+            self._leaders.show(elected.leader, elected.create_revision)
             if elected.session == self._session:
                 # Left over from a leadership of ours that ended while nobody could be told.
                 await self._revoke(elected.lease)
@@ -204,7 +204,14 @@ class Election:
         return None
 
     async def _keep(self, held: Held) -> None:
-        """Renew until it is lost."""
+        """Hold the leadership until it is lost, then clear up."""
+        try:
+            await self._renew_until_lost(held)
+        finally:
+            self._end(held)
+        await self._revoke(held.lease)
+
+    async def _renew_until_lost(self, held: Held) -> None:
         lost = held.leadership.lost
         pause = RENEW_SECONDS
         while True:
@@ -214,17 +221,15 @@ class Election:
                     await lost.wait()
             asked = self._clock.monotonic()
             if lost.is_set() or asked >= held.until:
-                break
+                return
             try:
                 held.until = asked + await self._renew(held.lease, held.until - asked)
                 pause = RENEW_SECONDS - (self._clock.monotonic() - asked)
             except LeaseGoneError:
-                break
+                return
             except StoreError as error:
                 _log.warning("the lease could not be renewed, trying again: %s", error)
                 pause = PAUSE_SECONDS
-        self._end(held)
-        await self._revoke(held.lease)
 
     async def _renew(self, lease: int, seconds: float) -> float:
         renewed = await self._members.exchange(
@@ -238,9 +243,11 @@ class Election:
         return renewed.TTL - MARGIN_SECONDS
 
     async def _revoke(self, lease: int) -> None:
+        """End a lease, and with it the key, unless that takes as long as waiting for it."""
+        request = pb.LeaseRevokeRequest(ID=lease)
         with suppress(StoreError):
             await self._members.call(
-                "lease", lambda member: member.lease.LeaseRevoke, pb.LeaseRevokeRequest(ID=lease)
+                "lease", lambda member: member.lease.LeaseRevoke, request, LEASE_SECONDS
             )
 
     def _end(self, held: Held) -> None:

@@ -1,14 +1,16 @@
 """Who leads, watched: the leader's key is read once, then every change of it is streamed.
 
 A stream that breaks is taken up again at another member behind the last revision seen, so nothing
-is missed; when that revision has been compacted away, the key is read again. When no member
-answers, nobody is known to lead.
+is missed; when that revision has been compacted away, the key is read again. A stream may also
+fall silent without breaking, so the key is read every two seconds besides. When no member answers,
+nobody is known to lead.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import Final
 
@@ -22,6 +24,7 @@ from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.leaders import Leaders
 
 PAUSE_SECONDS: Final = 0.2
+LOOK_SECONDS: Final = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +48,7 @@ class Following:
             try:
                 if not self._revision:
                     await self._read()
-                await self._stream()
+                await first_end(self._stream(), self._look())
             except CompactedError:
                 self._revision = 0
                 continue
@@ -70,6 +73,16 @@ class Following:
         )
         self._seen(found.kvs[0] if found.kvs else None, found.header.revision)
 
+    async def _look(self) -> None:
+        """Whether anybody still answers."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self._read()
+            except StoreError:
+                self._revision = 0
+                raise
+
     async def _stream(self) -> None:
         request = pb.WatchRequest(
             create_request=pb.WatchCreateRequest(
@@ -91,5 +104,18 @@ class Following:
     def _seen(self, entry: kv_pb2.KeyValue | None, revision: int) -> None:
         self._revision = max(self._revision, revision)
         elected = None if entry is None else Elected.of(entry)
-        self._leaders.show(None if elected is None else elected.leader)
+        self._leaders.show(None if elected is None else elected.leader, revision)
         self._election.seen(elected, revision)
+
+
+async def first_end(*work: Coroutine[None, None, None]) -> None:
+    """Run all of it until one ends, which is how this ends too."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
