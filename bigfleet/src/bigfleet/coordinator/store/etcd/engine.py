@@ -22,6 +22,7 @@ from bigfleet.coordinator.store.errors import (
     StoreError,
     StoreLockedError,
     StoreNotEmptyError,
+    StoreSettingsError,
     StoreUnavailableError,
 )
 from bigfleet.coordinator.store.etcd.address import EtcdAddress
@@ -55,6 +56,7 @@ from bigfleet.coordinator.store.interface import (
     StoreCounts,
 )
 from bigfleet.coordinator.store.leaders import Leaders
+from bigfleet.wire.errors import TlsFilesError
 
 PAGE_ROWS: Final = 5_000
 OPEN_SECONDS: Final = 3.0
@@ -89,7 +91,10 @@ class EtcdStore:
         """Connect to a member, and follow who leads."""
         if self._session is not None:
             return
-        members = Members(self._address, self._clock, self._offload, self._counting)
+        try:
+            members = Members(self._address, self._clock, self._offload, self._counting)
+        except TlsFilesError as error:
+            raise StoreSettingsError(f"the connection to etcd: {error}") from error
         try:
             status = await members.call(
                 "get",
