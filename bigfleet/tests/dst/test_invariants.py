@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from random import Random
 from typing import Any
 
@@ -58,6 +58,9 @@ class Handle:
             for name in self.book.bound(cluster)
             if (known := self.book.get(name)) is not None
         )
+
+    def priorities(self, cluster: str) -> Collection[int]:
+        return {1000}
 
     def connected(self, cluster: str) -> bool:
         return True

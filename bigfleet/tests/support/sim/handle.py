@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +40,10 @@ class ShardHandle(Protocol):
 
     def configured(self, cluster: str) -> int:
         """How many machines it counts as Configured for a cluster."""
+        ...
+
+    def priorities(self, cluster: str) -> Collection[int]:
+        """Of the rows a cluster asks for."""
         ...
 
     def connected(self, cluster: str) -> bool:

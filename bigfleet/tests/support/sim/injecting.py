@@ -278,6 +278,8 @@ class Injector:
         nodes = sorted(node.machine_id for node in cluster.nodes if node.ready)
         for machine in self._rng.sample(nodes, min(len(nodes), 1 + int(3 * fault.strength))):
             cluster.lose_node(machine)
+        # What replaces them makes them surplus, after the deadline for readiness.
+        self._world.monitor.excuse(cluster.id, self._world.loop.time())
         return None
 
     # -- helpers ---------------------------------------------------------------------------------

@@ -111,9 +111,11 @@ class Monitor:
             if machine.stamp is not None and not shard.reported(machine.stamp.cluster):
                 self._trace.broken("S5", f"{told}: kept for a cluster that has not reported")
         voluntary = order.grace_seconds >= VOLUNTARY_GRACE_SECONDS
-        if order.kind is A.PREEMPT and not voluntary:
-            priority = machine.stamp.priority if machine.stamp else None
-            if priority is not None and priority >= order.priority:
+        if order.kind is A.PREEMPT and not voluntary and machine.stamp is not None:
+            # It may have been claimed by a lower need of its cluster than it is stamped for.
+            rows = shard.priorities(order.cluster)
+            priority = min((machine.stamp.priority, *rows))
+            if priority >= order.priority:
                 self._trace.broken("S8", f"{told}: priority {priority} for {order.priority}")
         if order.kind is A.KEEP:
             self._check_flapping(order, now, told)

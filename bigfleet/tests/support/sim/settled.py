@@ -189,7 +189,8 @@ class Settled:
                 if slot.state is S.CONFIGURED and slot.cluster == cluster
                 if (known := self._shard.book.get(slot.id)) is not None
                 if known.stamp is not None and known.stamp.group == group
-                if known.leaving is None
+                # A gang that moved leaves behind what must not be disturbed.
+                if known.leaving is None and not known.do_not_disrupt
             }
             if len(places) > 1:
                 yield f"gang {what.name} of {cluster} is in {sorted(map(str, places))}"

@@ -6,7 +6,7 @@ it takes and at every change of its book.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from bigfleet.decision import Reason
 from bigfleet.model import Machine, MachineState
@@ -74,6 +74,11 @@ class Life:
             for name in self.book.bound(cluster)
             if (known := self.book.get(name)) is not None
         )
+
+    def priorities(self, cluster: str) -> Collection[int]:
+        """Of the rows a cluster asks for."""
+        rows = [] if self._shard is None else self._shard.needs.rows(cluster)
+        return {row.profile.priority for row in rows}
 
     def connected(self, cluster: str) -> bool:
         """Whether the cluster has a session."""
