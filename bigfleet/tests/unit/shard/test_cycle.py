@@ -58,7 +58,8 @@ class World:
     def carried(self, carry: Carry) -> Carry:
         return carry
 
-    def permit(self, orders: Sequence[Order], policy: Policy) -> Sequence[Order]:
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
+        self.capped = capped
         return orders
 
     def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:

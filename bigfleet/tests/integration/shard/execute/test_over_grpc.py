@@ -15,7 +15,8 @@ from bigfleet.shard.execute.failures import StockOut
 from bigfleet.shard.orders import Order
 from bigfleet.shard.real import Threads
 from bigfleet.shard.reconcile.journal import Journal
-from executing import PROFILE, World, order, stamp, until
+from executing import World, until
+from executing_values import PROFILE, order, stamp
 
 K = ActionKind
 S = MachineState

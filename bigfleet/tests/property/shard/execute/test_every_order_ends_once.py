@@ -13,7 +13,8 @@ from bigfleet.shard.execute.outcomes import Outcome
 from bigfleet.shard.execute.pool import PoolSettings
 from bigfleet.shard.execute.rails import units
 from bigfleet.shard.sessions.errors import BlobError
-from executing import World, machine, order, passes, run
+from executing import World, passes, run
+from executing_values import machine, order
 
 K = ActionKind
 S = MachineState

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bigfleet.decision import ActionKind
 from bigfleet.shard.execute.rails import ReclaimWindow, cap_of, capped, limited, units
 from bigfleet.shard.orders import Order
-from executing import order
+from executing_values import order
 
 K = ActionKind
 WINDOW = 10.0

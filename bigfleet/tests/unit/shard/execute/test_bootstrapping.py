@@ -9,7 +9,8 @@ from bigfleet.provider import CallError
 from bigfleet.shard.execute.failures import BootstrapFailed, Bootstrapped
 from bigfleet.shard.sessions.errors import BlobError
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
-from executing import PROFILE, World, idle, machine, order, passes, run, until
+from executing import World, passes, run, until
+from executing_values import PROFILE, idle, machine, order
 
 K = ActionKind
 S = MachineState

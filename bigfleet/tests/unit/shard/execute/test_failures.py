@@ -21,7 +21,7 @@ from bigfleet.shard.execute.failures import (
     remembered,
 )
 from clocks import HandClock
-from executing import machine
+from executing_values import machine
 
 OFFERING = ("p", "t", "z", CapacityType.SPOT)
 F = CreateFailure

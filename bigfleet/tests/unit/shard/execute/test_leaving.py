@@ -11,7 +11,8 @@ from bigfleet.provider import CallError
 from bigfleet.shard.execute.failures import Drained
 from bigfleet.shard.reconcile.journal import Entry
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
-from executing import Memory, World, machine, order, passes, run, stamp, until
+from executing import Memory, World, passes, run, until
+from executing_values import machine, order, stamp
 
 K = ActionKind
 S = MachineState

@@ -10,7 +10,8 @@ from bigfleet.decision import ActionKind
 from bigfleet.model import MachineState
 from bigfleet.provider import CallError
 from bigfleet.shard.execute.pool import PoolSettings
-from executing import World, idle, machine, order, passes, run, until
+from executing import World, passes, run, until
+from executing_values import idle, machine, order
 
 K = ActionKind
 S = MachineState

@@ -8,7 +8,8 @@ from bigfleet.model import MachineState
 from bigfleet.provider import CallError
 from bigfleet.shard.execute.failures import remembered
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
-from executing import World, machine, order, passes, run, stamp, until
+from executing import World, passes, run, until
+from executing_values import machine, order, stamp
 
 K = ActionKind
 S = MachineState

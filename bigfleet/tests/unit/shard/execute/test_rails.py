@@ -22,7 +22,8 @@ from bigfleet.shard.execute.rails import (
 )
 from bigfleet.shard.orders import Order
 from clocks import HandClock
-from executing import Counted, order
+from executing import Counted
+from executing_values import order
 from sim.ports import SimDisk
 
 K = ActionKind

@@ -13,7 +13,8 @@ from bigfleet.decision import ActionKind
 from bigfleet.shard.execute.audit import AuditLog
 from bigfleet.shard.execute.decisions import Decision, Decisions
 from bigfleet.shard.execute.rotation import RotatingFile
-from executing import World, machine, order, run
+from executing import World, run
+from executing_values import machine, order
 
 T = TypeVar("T")
 
