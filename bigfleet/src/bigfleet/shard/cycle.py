@@ -22,7 +22,7 @@ from bigfleet.model.columns import Demand, MachineColumns
 from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.book import Book
 from bigfleet.shard.execute.rails import portions
-from bigfleet.shard.orders import Order, begun, orders_of, settle_credits
+from bigfleet.shard.orders import Order, begun, beyond_budget, orders_of, settle_credits
 from bigfleet.shard.ports import Clock, Offload
 
 PHASES: Final = (
@@ -70,8 +70,8 @@ class Inputs(Protocol):
 class Outputs(Protocol):
     """Where a cycle's decisions go."""
 
-    def permit(self, orders: Sequence[Order], policy: Policy) -> Sequence[Order]:
-        """The orders that rails let through."""
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
+        """The orders that rails let through; so many more reclaims the cap held back."""
         ...
 
     def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
@@ -115,10 +115,10 @@ class Cycle:
         now = self.clock.now()
         fleet, policy = self.book.inventory.snapshot(), self.inputs.policy()
         marks.append(self.timer())
-        plan, orders = await self._decide(fleet, demand, policy, carry, now)
+        plan, orders, capped = await self._decide(fleet, demand, policy, carry, now)
         self.carry = plan.carry
         marks.append(self.timer())
-        permitted = self.outputs.permit(orders, policy)
+        permitted = self.outputs.permit(orders, policy, capped)
         settle_credits(plan, self.book)
         marks.append(self.timer())
         accepted = await self._hand_over(permitted)
@@ -131,10 +131,11 @@ class Cycle:
 
     async def _decide(
         self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int
-    ) -> tuple[Plan, list[Order]]:
-        def decide() -> tuple[Plan, list[Order]]:
+    ) -> tuple[Plan, list[Order], int]:
+        def decide() -> tuple[Plan, list[Order], int]:
             plan = self.engine.decide(fleet, demand, policy, carry, now)
-            return plan, orders_of(plan)
+            beyond = beyond_budget(plan, policy.reclaim_budget)
+            return plan, orders_of(plan, beyond), int(beyond.sum())
 
         self.book.deciding(True)
         try:

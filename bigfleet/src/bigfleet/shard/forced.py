@@ -1,14 +1,17 @@
 """Which reclaims had a reason outside the engine, and which had none.
 
 A reclaim is forced when, since the machine was last claimed, its cluster came to ask for less, or
-supply of the cluster that was counted as lost came back, or when the machine is no Ready node and
-long past its deadline. Everything else is churn at unchanged demand: its target is zero.
+a machine arrived that had been ordered before it did, or supply of the cluster that was counted as
+lost came back, or when the machine is no Ready node and long past its deadline. Everything else is
+churn at unchanged demand: its target is zero.
 
 Demand is compared cluster by cluster: which of a cluster's rows a machine could have served is not
 asked, so a row that shrank excuses the reclaim of any machine of its cluster.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,7 @@ from bigfleet.model.lifecycle import BOUND
 
 I64 = npt.NDArray[np.int64]
 S = MachineState
+_ON_ITS_WAY: Final = frozenset({S.CREATING, S.CONFIGURING})
 
 
 class Forced:
@@ -26,6 +30,8 @@ class Forced:
 
     def __init__(self) -> None:
         self._reason_at: dict[str, int] = {}
+        self._ordered_at: dict[str, int] = {}
+        """Since when machines are on their way to a cluster."""
         self._last_claimed: I64 = np.zeros(0, np.int64)
         self._last_cycle = 0
 
@@ -35,17 +41,36 @@ class Forced:
 
     def changed(self, before: Machine | None, after: Machine | None, now: int) -> None:
         """A machine changed; supply that returns makes its replacement surplus."""
+        ordered = self._ordered(before, after, now)
         if after is None or after.state not in BOUND or not after.cluster:
             return
         if before is None or before.state is S.FAILED:
             self._reason_at[after.cluster] = now
+        elif after.state is S.CONFIGURED and ordered <= self._reason_at.get(after.cluster, -1):
+            # Wanted when it was ordered: with it one is surplus that was claimed until now.
+            self._reason_at[after.cluster] = now
 
-    def unforced(self, plan: Plan, policy: Policy, now: int) -> int:
-        """How many reclaims of a plan nothing forced. Call it once for every cycle."""
+    def _ordered(self, before: Machine | None, after: Machine | None, now: int) -> int:
+        """Since when a machine has been on its way, if it was."""
+        known = after or before
+        assert known is not None
+        if after is not None and after.state in _ON_ITS_WAY:
+            return self._ordered_at.setdefault(known.id, now)
+        if after is not None and after.state is S.IDLE and after.stamp is not None:
+            return self._ordered_at.get(known.id, now)
+        return self._ordered_at.pop(known.id, now)
+
+    def unforced(self, plan: Plan, policy: Policy, now: int, reclaimed: I64 | None = None) -> int:
+        """How many reclaims nothing forced. Call it once for every cycle.
+
+        `reclaimed` are the rows really reclaimed; without it those the plan asks for.
+        """
         since = plan.carry.unclaimed_since
         self._note(since, now)
         actions, fleet = plan.actions, plan.fleet
-        rows = actions.machine[actions.kind == ActionKind.RECLAIM]
+        rows = reclaimed
+        if rows is None:
+            rows = actions.machine[actions.kind == ActionKind.RECLAIM]
         if not len(rows):
             return 0
         reasons = np.array(

@@ -7,6 +7,7 @@ that the next cycle counts it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,6 +20,7 @@ from bigfleet.model.columns import MachineColumns
 from bigfleet.shard.book import Book
 
 I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 S = MachineState
 
 STARTS_IN: Final = {
@@ -54,10 +56,31 @@ class Order:
     capacity_type: int = 0
 
 
-def orders_of(plan: Plan) -> list[Order]:
-    """The actions of a plan in the order they were decided."""
+def orders_of(plan: Plan, left_out: Bools | None = None) -> list[Order]:
+    """The actions of a plan in the order they were decided, but for those to be left out."""
     stamps = _stamps(plan)
-    return [_order(plan, index, stamps) for index in range(len(plan.actions))]
+    chosen = np.ones(len(plan.actions), np.bool_) if left_out is None else ~left_out
+    return [_order(plan, index, stamps) for index in np.flatnonzero(chosen).tolist()]
+
+
+def beyond_budget(plan: Plan, budget: Mapping[str, int] | None) -> Bools:
+    """Per action, whether it is a Reclaim of which its cluster has no more left.
+
+    A cluster that lets go of thousands of machines may lose few of them now: orders are dear to
+    make, and would be made anew in every cycle until the last of them has gone.
+    """
+    actions, names = plan.actions, plan.fleet.symbols.clusters
+    beyond = np.zeros(len(actions), np.bool_)
+    if budget is None:
+        return beyond
+    reclaims = np.flatnonzero(actions.kind == ActionKind.RECLAIM)
+    cluster = plan.fleet.cluster[actions.machine[reclaims]]
+    by_cluster = np.argsort(cluster, kind="stable")
+    ordered = cluster[by_cluster]
+    place = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    left = np.array([budget.get(name, 0) for name in names] or [0], np.int64)
+    beyond[reclaims[by_cluster]] = place >= left[ordered]
+    return beyond
 
 
 def _stamps(plan: Plan) -> dict[int, Stamp]:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bigfleet.decision import Policy, Reason
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision import ActionKind, Policy, Reason
 from bigfleet.observe.ages import TransitionAges
 from bigfleet.observe.cycles import CycleRecord, CycleRing
 from bigfleet.observe.shard import ShardMetrics
@@ -26,6 +29,7 @@ from bigfleet.shard.sessions.sessions import Sessions
 from bigfleet.shard.verdicts import Verdicts
 from bigfleet.shard.views import NeedViews
 
+I64 = npt.NDArray[np.int64]
 _HELD: Final = {Reason.SPEND_LIMIT: "spend_limit", Reason.QUOTA: "quota"}
 _NS: Final = 1e9
 
@@ -64,9 +68,9 @@ class CycleOutputs:
         self.ages = TransitionAges(self.clock.now)
         self.book.on_change.append(self.ages)
 
-    def permit(self, orders: Sequence[Order], policy: Policy) -> Sequence[Order]:
-        """The orders that rails let through."""
-        admitted = self.rails.admit(orders, policy.reclaim_budget or {})
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
+        """The orders that rails let through; so many more reclaims the cap held back."""
+        admitted = self.rails.admit(orders, policy.reclaim_budget or {}, capped)
         if admitted.deferred:
             self.again()
         return admitted.orders
@@ -90,7 +94,7 @@ class CycleOutputs:
         absent = {"absent": sum(status.held for status in self.lister.status())}
         self.metrics.decided(plan, policy, now, self.ledger.counts(), self.ages.oldest(), absent)
         self.metrics.occ(plan.counters, int((plan.claimed >= 0).sum()))
-        self.metrics.reclaims_unforced(self.forced.unforced(plan, policy, now))
+        self.metrics.reclaims_unforced(self.forced.unforced(plan, policy, now, self._lost(outcome)))
         self.metrics.stockouts_cooling(len(plan.carry.cooling(now)))
         for reason, name in _HELD.items():
             held = int((plan.verdicts.reason == reason).sum())
@@ -99,6 +103,15 @@ class CycleOutputs:
         self.metrics.clusters({*connected, *self.needs.clusters()})
         if self.attribution:
             attribute_plan(outcome.number, plan)
+
+    def _lost(self, outcome: Outcome) -> I64:
+        """The rows of machines that are really reclaimed."""
+        rows = [
+            self.book.inventory.row(order.machine)
+            for order in outcome.orders
+            if order.kind is ActionKind.RECLAIM
+        ]
+        return np.array([row for row in rows if row >= 0], np.int64)
 
     def finished(self, record: CycleRecord) -> None:
         """The cycle is over."""

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from bigfleet.decision import Carry, Engine, Plan, Policy
 from bigfleet.inventory import Inventory
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Need, Profile, Stamp
@@ -64,3 +66,41 @@ def test_supply_that_came_back_explains_the_reclaim_of_its_replacement() -> None
     failed = replace(back, state=MachineState.FAILED, last_error="HostLost: gone")
     world.forced.changed(failed, back, world.now)
     assert [world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)] == [0] * 5
+
+
+def test_a_machine_that_was_on_its_way_when_demand_shrank_explains_a_reclaim() -> None:
+    world = World()
+    arrived = next(iter(world.inventory))
+    idle = replace(arrived, state=MachineState.IDLE, cluster="")
+    coming = replace(arrived, state=MachineState.CONFIGURING)
+    world.forced.changed(idle, coming, world.now - 3 * SECOND)
+    world.forced.asked_for_less("c-1", world.now - 2 * SECOND)
+    world.cycle(NEED)
+    world.forced.changed(coming, arrived, world.now - SECOND)
+    assert [world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)] == [0] * 5
+
+
+def test_a_machine_ordered_after_demand_shrank_explains_nothing() -> None:
+    world = World()
+    arrived = next(iter(world.inventory))
+    idle = replace(arrived, state=MachineState.IDLE, cluster="")
+    coming = replace(arrived, state=MachineState.CONFIGURING)
+    world.forced.asked_for_less("c-1", world.now - 3 * SECOND)
+    world.forced.changed(idle, coming, world.now - 2 * SECOND)
+    world.cycle(NEED)
+    world.forced.changed(coming, arrived, world.now - SECOND)
+    assert sum(world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)) > 0
+
+
+def test_only_what_is_really_reclaimed_is_counted() -> None:
+    world = World()
+    world.cycle(NEED)
+    less = Demand.of([], {"c-1": ClusterFacts()}, world.symbols)
+    for _ in range(5):
+        plan: Plan = Engine().decide(
+            world.inventory.snapshot(), less, Policy(), world.carry, world.now
+        )
+        world.carry = plan.carry
+        assert world.forced.unforced(plan, Policy(), world.now, np.zeros(0, np.int64)) == 0
+        world.now += 10 * SECOND
+    assert len(plan.actions) == 2

@@ -1,28 +1,51 @@
-"""Orders: how a machine looks to the next cycle once something was ordered for it."""
+"""Orders of a plan: reclaims that their cluster may not lose now are counted and not made."""
 
-from __future__ import annotations
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bigfleet.decision import ActionKind
-from bigfleet.model import HostRef, Leaving, Machine, MachineState, PenaltyBucket, Stamp
-from bigfleet.shard.orders import Order, begun
+from bigfleet.decision import ActionKind, Engine, Plan, Policy
+from bigfleet.decision.carry import Carry
+from bigfleet.inventory import Inventory
+from bigfleet.model import CapacityType, HostRef, Machine, MachineState
+from bigfleet.model.columns import Demand, Symbols
+from bigfleet.model.facts import ClusterFacts
+from bigfleet.shard.execute.rails import capped
+from bigfleet.shard.orders import beyond_budget, orders_of
 
-K, S = ActionKind, MachineState
-NONE = PenaltyBucket.UNSPECIFIED
-LOW = Stamp("c1", "shape", "", "low", 0, NONE, NONE, 1)
-HIGH = Stamp("c1", "shape", "", "high", 1000, NONE, NONE, 2)
-WAITING = Stamp("c2", "other", "", "waiting", 100, NONE, NONE, 3)
-LEAVING = Machine(
-    "m1", S.CONFIGURED, HostRef("p1", "h1"), "p1", cluster="c1", stamp=LOW, leaving=Leaving(WAITING)
+CLUSTERS = ("c-1", "c-2", "c-3")
+
+
+def surplus(of: list[str]) -> Plan:
+    """A plan for machines of these clusters, none of which anybody wants."""
+    symbols = Symbols()
+    inventory = Inventory(symbols)
+    inventory.load(
+        Machine(
+            f"m-{number}", MachineState.CONFIGURED, HostRef("p", f"h-{number}"), "p", "", cluster,
+            "t", "z", CapacityType.ON_DEMAND, resources={"cpu": 4000},
+        )
+        for number, cluster in enumerate(of)
+    )  # fmt: skip
+    demand = Demand.of([], dict.fromkeys(CLUSTERS, ClusterFacts()), symbols)
+    policy = Policy(reclaim_hold=0)
+    return Engine().decide(inventory.snapshot(), demand, policy, Carry(), 1)
+
+
+@given(
+    st.lists(st.sampled_from(CLUSTERS), max_size=20),
+    st.dictionaries(st.sampled_from(CLUSTERS), st.integers(0, 8)),
 )
+def test_what_is_left_out_is_what_the_cap_would_hold_back(
+    of: list[str], budget: dict[str, int]
+) -> None:
+    plan = surplus(of)
+    beyond = beyond_budget(plan, budget)
+    cut = capped(orders_of(plan), budget)
+    assert orders_of(plan, beyond) == cut.kept
+    assert int(beyond.sum()) == len(cut.held)
 
 
-def test_a_machine_that_is_kept_serves_the_need_that_keeps_it() -> None:
-    kept = begun(LEAVING, Order(K.KEEP, "m1", "p1", "c1", stamp=HIGH))
-    assert kept.leaving is None
-    assert kept.stamp == HIGH
-
-
-def test_a_machine_that_its_own_need_keeps_carries_the_stamp_it_had() -> None:
-    kept = begun(LEAVING, Order(K.KEEP, "m1", "p1", "c1"))
-    assert kept.leaving is None
-    assert kept.stamp == LOW
+def test_without_a_budget_nothing_is_left_out() -> None:
+    plan = surplus(["c-1", "c-2"])
+    assert not beyond_budget(plan, None).any()
+    assert [order.kind for order in orders_of(plan)] == [ActionKind.RECLAIM] * 2

@@ -245,17 +245,23 @@ class Rails:
         """For `Policy.reclaim_budget`; `configured` counts each cluster's Configured machines."""
         return self._window.budget(configured, self._clock.monotonic())
 
-    def admit(self, orders: Sequence[Order], budget: Mapping[str, int]) -> Admitted:
-        """What of a cycle's orders may be executed, given the budget the cycle decided with."""
+    def admit(
+        self, orders: Sequence[Order], budget: Mapping[str, int], beyond: int = 0
+    ) -> Admitted:
+        """What of a cycle's orders may be executed, given the budget the cycle decided with.
+
+        `beyond` counts reclaims for which no order was made because the budget had none left.
+        """
         cap = capped(orders, budget)
         limit = limited(cap.kept, self.settings.max_actions)
-        if cap.held:
-            self._metrics.reclaims_capped(len(cap.held))
-            keys = {"deferred_reclaims": len(cap.held), "cap_fraction": self._window.fraction}
+        deferred = len(cap.held) + beyond
+        if deferred:
+            self._metrics.reclaims_capped(deferred)
+            keys = {"deferred_reclaims": deferred, "cap_fraction": self._window.fraction}
             _log.warning("reclaim blast-radius cap engaged", extra=keys)
         if limit.held:
             self._metrics.actions_deferred(len(limit.held))
-        held = (len(cap.held), len(limit.held))
+        held = (deferred, len(limit.held))
         if not self.may_act():
             self._suppress(limit.kept)
             return Admitted([], *held, len(limit.kept))
