@@ -5,6 +5,7 @@ Servers run in threads of their own, because a command brings its own event loop
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +49,8 @@ def ctl(
 
 
 async def _no_rest(_seconds: float) -> None:
-    """Try again at once."""
+    """Try again at once, but let others go first."""
+    await asyncio.sleep(0)
 
 
 class Canned:

@@ -99,6 +99,7 @@ def shard_one() -> CannedShard:
         *("NO_MATCHING_SUPPLY", 14),
         cpu="8",
     )
+    zoned.claimed_machine_count = 0
     gang = unmet(
         need("lab", 500, "64", wish("rack", "SAME")), "TOPOLOGY_UNSATISFIABLE", 3, cpu="64"
     )

@@ -97,7 +97,9 @@ class ShardLine:
         try:
             async with asyncio.timeout(self._wires.seconds):
                 await call.initial_metadata()
-            opened()
+            # A call that failed has metadata as well: none.
+            if not call.done():
+                opened()
             async for answer in call:
                 yield answer
         except grpc.aio.AioRpcError as error:

@@ -215,7 +215,7 @@ def main() -> None:
     if not out.is_terminal and "COLUMNS" not in os.environ:
         out.width = _WIDE
     try:
-        app()
+        app(prog_name=PROGRAM)
     except BrokenPipeError:
         # Whoever read us has seen enough; what is still buffered must not complain on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -95,7 +95,12 @@ def restore(
 
     Also the way from one engine to another: the document is the same for both.
     """
-    from bigfleet.coordinator.store.errors import SnapshotError, StoreError, StoreNotEmptyError
+    from bigfleet.coordinator.store.errors import (
+        SnapshotError,
+        StoreError,
+        StoreNotEmptyError,
+        StoreSettingsError,
+    )
     from bigfleet.coordinator.store.interface import StorePlace
     from bigfleet.wire.errors import TlsFilesError
     from bigfleet.wire.tls import TlsFiles
@@ -123,6 +128,8 @@ def restore(
         raise FailureError(f"{error}; --force writes over it") from None
     except SnapshotError as error:
         raise InputError(f"{file}: {error}") from None
+    except StoreSettingsError as error:
+        raise InputError(str(error)) from None
     except (StoreError, TlsFilesError) as error:
         raise FailureError(str(error)) from None
     print_done(

@@ -1,0 +1,90 @@
+"""Decisions as they happen: lines, filters, lost connections."""
+
+import json
+
+import grpc
+import yaml
+
+from bigfleet_api.v1alpha1 import shardread_pb2 as read
+from ctlfleet import CannedShard, ctl, deaf, serving, status
+from ctlworld import World, decisions
+
+
+def test_decisions_are_lines(fleet: World) -> None:
+    result = ctl(*fleet.one_at, "watch", "--count", "3")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (
+        "07:59:55 Bootstrap m-3 for shop, $0.50/h: an idle machine fits\n"
+        "07:59:56 Preempt m-2 for lab: a more important need\n"
+        "08:00:00 Bootstrap m-3 for shop, $0.50/h -> success\n"
+    )
+
+
+def test_programs_get_a_document_per_decision(fleet: World) -> None:
+    fleet.one.decisions.append(decisions())
+    lines = ctl(*fleet.one_at, "watch", "--count", "3", "-o", "json").stdout.splitlines()
+    documents = [json.loads(line) for line in lines]
+    assert [document["machine_id"] for document in documents] == ["m-3", "m-2", "m-3"]
+    assert documents[0] == {
+        "shard": fleet.one_at[1],
+        "cycle": 412,
+        "at": "2027-01-15T07:59:55.000Z",
+        "kind": "Bootstrap",
+        "machine_id": "m-3",
+        "cluster_id": "shop",
+        "profile_fingerprint": "fp-shop-1000",
+        "reason": "an idle machine fits",
+        "cost_per_hour": 0.5,
+        "outcome": "",
+    }
+    text = ctl(*fleet.one_at, "watch", "--count", "3", "-o", "yaml").stdout
+    assert list(yaml.safe_load_all(text)) == documents
+
+
+def test_only_what_is_wanted_is_shown(fleet: World) -> None:
+    words = ["watch", "--shard", "s-1", "--cluster", "lab", "--kind", "preempt", "--count", "1"]
+    result = ctl(*fleet.at, *words, "--since-cycle", "400")
+    assert result.stdout == "07:59:56 Preempt m-2 for lab: a more important need\n"
+    assert fleet.one.last("WatchDecisions").since_cycle == 400
+
+
+def test_of_several_shards_each_line_names_its_own(fleet: World) -> None:
+    fleet.two.decisions = [[read.Decision(cycle=9, kind="Delete", machine_id="n-1")]]
+    words = ["watch", "--shard", "s-1", "--shard", "s-2", "--count", "4"]
+    lines = ctl(*fleet.at, *words).stdout.splitlines()
+    assert any("s-1 Bootstrap m-3" in line for line in lines)
+    assert "00:00:00 s-2 Delete n-1" in lines
+
+
+def test_a_lost_stream_is_taken_up_again_without_saying_anything_twice() -> None:
+    first, second, third = decisions()
+    shard = CannedShard(status("s-1"), decisions=[[first], [first, second, third]])
+    with serving(shard) as address:
+        result = ctl("--shard-addr", address, "watch", "--count", "3", "-o", "json")
+    assert result.exit_code == 0, result.output
+    kinds = [json.loads(line)["kind"] for line in result.stdout.splitlines()]
+    assert kinds == ["Bootstrap", "Preempt", "Bootstrap"]
+    assert "ended the stream; trying again every 2 s" in result.stderr
+    assert shard.last("WatchDecisions").since_cycle == 412
+
+
+def test_one_shard_that_is_away_does_not_keep_the_others(fleet: World) -> None:
+    result = ctl(*fleet.at, "watch", "--count", "3")
+    assert result.exit_code == 0
+    assert "Preempt" in result.stdout
+    assert result.stderr.count("cannot reach shard s-3") <= 1
+
+
+def test_the_only_shard_being_away_ends_the_watch() -> None:
+    with deaf() as address:
+        result = ctl("--shard-addr", address, "watch")
+    assert result.exit_code == 1
+    assert "nobody listens there" in result.stderr
+
+
+def test_a_refusal_ends_the_watch(fleet: World) -> None:
+    refusal = (grpc.StatusCode.PERMISSION_DENIED, "WatchDecisions is for readonly")
+    fleet.one.refuses["WatchDecisions"] = refusal
+    result = ctl(*fleet.at, "watch", "--shard", "s-1")
+    assert result.exit_code == 1
+    assert "WatchDecisions is for readonly" in result.stderr
