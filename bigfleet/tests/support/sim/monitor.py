@@ -200,3 +200,5 @@ class Monitor:
         """A slot changed."""
         if slot.cluster:
             self._bound_once.setdefault(slot.id, set()).add(slot.cluster)
+            if slot.state is S.FAILED:
+                self.excuse(slot.cluster, slot.changed_at)

@@ -160,9 +160,6 @@ class World:
         mounted.disk.crash()
         if self.lives[-1].process is process:
             self.later(self._restarts.choice((0.1, 1.0, 10.0)), self._restart)
-        for cluster in self.operators:
-            # What was on its way when it died may be found twice.
-            self.monitor.excuse(cluster, self.loop.time())
 
     def stop_shard(self) -> None:
         """Ask the shard to stop, for good."""
