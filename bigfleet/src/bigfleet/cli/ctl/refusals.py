@@ -29,6 +29,19 @@ _CAUSES: Final = (
 )
 
 
+_SHOWN_BY: Final = {
+    "AssignDomain": "list-shards",
+    "BindCluster": "list-shards",
+    "DrainMachine": "list-machines",
+    "ExcludeMachine": "list-machines",
+    "ForgetCluster": "list-clusters",
+    "RemoveProvider": "list-providers",
+    "RemoveShard": "list-shards",
+    "SetQuota": "list-shards",
+}
+"""What lists the things a call did not find."""
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """Somebody who is called."""
@@ -104,6 +117,8 @@ def _words(peer: Peer, method: str, seconds: float, code: str, detail: str) -> s
         )
     if code == "RESOURCE_EXHAUSTED":
         return f"{peer} is overloaded: {detail or code}; try again in a moment, or ask for less"
+    if code == "NOT_FOUND" and method in _SHOWN_BY:
+        return f"{peer}: {detail or code}; `bigfleetctl {_SHOWN_BY[method]}` shows what there is"
     return f"{peer}: {detail or code}"
 
 

@@ -84,7 +84,7 @@ def _machines(view: Overview) -> str:
 
 def _lacks(view: Overview) -> str:
     if not view.lacks:
-        return "none: all demand is met"
+        return "none reported" if view.shards else "nobody reports any"
     oldest = max(lack.age_cycles for lack in view.lacks)
     return f"{len(view.lacks):,}, the oldest for {plural(oldest, 'cycle')}"
 

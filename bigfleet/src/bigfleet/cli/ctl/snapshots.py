@@ -98,7 +98,6 @@ def restore(
     from bigfleet.coordinator.store.errors import (
         SnapshotError,
         StoreError,
-        StoreNotEmptyError,
         StoreSettingsError,
     )
     from bigfleet.coordinator.store.interface import StorePlace
@@ -124,8 +123,6 @@ def restore(
     try:
         with stage("restoring", quiet=ctl.options.quiet):
             restored = asyncio.run(_put_back(place, data, force))
-    except StoreNotEmptyError as error:
-        raise FailureError(f"{error}; --force writes over it") from None
     except SnapshotError as error:
         raise InputError(f"{file}: {error}") from None
     except StoreSettingsError as error:

@@ -100,7 +100,7 @@ def test_an_old_shard_cannot_do_it() -> None:
     ("code", "detail", "exit_code", "complaint"),
     [
         (Code.INVALID_ARGUMENT, "shard_id is empty", 2, "shard_id is empty"),
-        (Code.NOT_FOUND, "shard 's-9' is unknown", 1, "shard 's-9' is unknown"),
+        (Code.NOT_FOUND, "no shard 's-9'", 1, "no shard 's-9'; `bigfleetctl list-shards` shows"),
         (Code.ALREADY_EXISTS, "the domain is s-1's", 1, "the domain is s-1's"),
         (Code.UNAVAILABLE, "the store is full", 1, "the store is full; try again in a moment"),
         (Code.PERMISSION_DENIED, "AssignDomain is for admin", 1, "bigfleet://admin may do"),

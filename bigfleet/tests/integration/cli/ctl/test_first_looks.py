@@ -75,7 +75,7 @@ def test_a_fleet_in_order_has_nothing_wrong() -> None:
     with serving(shard) as shard_at, serving(coordinator) as address:
         coordinator.shards = [entry("s-1", shard_at)]
         text = ctl("--coordinator", address, "status").stdout
-    assert "none: all demand is met" in text
+    assert "none reported" in text
     assert "$0.00 per hour" in text
     assert text.endswith("Nothing is wrong.\n")
 
