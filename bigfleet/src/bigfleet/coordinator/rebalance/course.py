@@ -19,6 +19,7 @@ from bigfleet.coordinator.rebalance.moves import (
     Side,
     Task,
     Word,
+    advance,
 )
 from bigfleet.coordinator.rebalance.orders import instruction_id, payload_of
 from bigfleet.coordinator.reign import Reign
@@ -32,6 +33,8 @@ _ENDS: Final = {
     pb.HeldTransfer.ROLE_DONOR: End.DONOR,
     pb.HeldTransfer.ROLE_RECIPIENT: End.RECIPIENT,
 }
+_NOT_WITH: Final = {Task.PICK: Task.GIVE, Task.GIVE: Task.PICK}
+"""A donor that picked the very machines it is told to give next would forget having picked them."""
 _Life = tuple[int, int]
 """Epoch and number of a report."""
 
@@ -79,7 +82,28 @@ class Course:
         )
         self._held[heard.shard_id] = held
         self._holders_now = None
+        self._look_again(heard.shard_id)
         return bool(held) or held != before
+
+    def _look_again(self, shard: str) -> None:
+        """Withdraw what a report has overtaken, before the answer to it carries it.
+
+        Naming machines means another thing to a shard that holds them already.
+        """
+        for key, told in list(self._told.items()):
+            move = self.reign.state.moves.get(key[0])
+            if key[1] != shard or move is None:
+                continue
+            verdict = advance(
+                move,
+                self.side(move.donor, move),
+                self.side(move.recipient, move),
+                (),
+                self.context(move),
+            )
+            if Order(shard, told.task, told.machine_ids) not in verdict.orders:
+                self.reign.instructions.withdraw(shard, told.instruction_id)
+                self._forget_told(key)
 
     def acknowledged(self, ended: Ended) -> bool:
         """How an instruction went; whether it was about a move."""
@@ -159,7 +183,16 @@ class Course:
             now=self.reign.clock.now(),
             released_here=move.id in self.released,
             phase_of=lambda name: state.moves[name].phase if name in state.moves else None,
+            is_free=lambda ids: self._is_free(ids, move),
             quotas=state.quotas,
+        )
+
+    def _is_free(self, machine_ids: Iterable[str], move: Move) -> bool:
+        named = set(machine_ids)
+        return not any(
+            named.intersection(other.machine_ids)
+            for other in self.reign.state.moves.values()
+            if other.id != move.id and not other.phase.is_over
         )
 
     def _holders(self) -> Mapping[str, Sequence[tuple[str, Held]]]:
@@ -245,6 +278,9 @@ class Course:
         if order is None or shard not in self.reign.state.shards:
             return
         if self.reign.clock.monotonic() < self._not_before.get(key, 0.0):
+            return
+        other = _NOT_WITH.get(order.task)
+        if other and any(one[1] == shard and it.task is other for one, it in self._told.items()):
             return
         name = instruction_id(move, order, self.mint)
         queue.give(shard, payload_of(move, order), name)

@@ -37,7 +37,9 @@ class Task(StrEnum):
     SETTLE = "settle"
     """Named again, from donor to recipient: forget it."""
     BACK = "back"
-    """Named from recipient to donor: it is the donor's; named again: forget it."""
+    """Named from recipient to donor: they are the donor's after all."""
+    FORGET = "forget"
+    """The same, named again: forget it."""
 
 
 class End(StrEnum):
@@ -106,6 +108,10 @@ def _nobody_knows(move_id: str) -> Phase | None:
     return None
 
 
+def _is_free(machine_ids: Sequence[str]) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What else counts."""
@@ -115,6 +121,8 @@ class Context:
     """This leader has seen the donor let go."""
     phase_of: Callable[[str], Phase | None] = _nobody_knows
     """Of other moves; None for one nobody knows."""
+    is_free: Callable[[Sequence[str]], bool] = _is_free
+    """Whether no other move under way has any of these machines."""
     quotas: Mapping[Pool, Mapping[str, int]] = field(default_factory=dict)
 
 
@@ -153,7 +161,7 @@ def _planned(
     if not donor.is_registered or not recipient.is_registered:
         return _abandon(move, "one of the shards was removed")
     for word in words:
-        verdict = _answered(move, word)
+        verdict = _answered(move, word, context)
         if verdict is not None:
             return verdict
     patience = rules.DRAIN_SECONDS if move.tier is Tier.PREEMPT else rules.PICK_SECONDS
@@ -169,7 +177,7 @@ def _planned(
     return Verdict(orders=(Order(donor.shard, Task.GIVE, move.machine_ids),))
 
 
-def _answered(move: Move, word: Word) -> Verdict | None:
+def _answered(move: Move, word: Word, context: Context) -> Verdict | None:
     """What a donor's word means for a planned move of which it holds nothing."""
     match word.task:
         case Task.PICK if word.is_accepted and word.machine_ids and not word.is_repeated:
@@ -180,6 +188,9 @@ def _answered(move: Move, word: Word) -> Verdict | None:
         case Task.DRAIN if word.is_accepted and word.machine_ids:
             if move.machine_ids == word.machine_ids:
                 return None
+            if not context.is_free(word.machine_ids):
+                # A donor that was restarted does not know what it has promised.
+                return _abandon(move, "the donor drained the same machine for another move")
             return _to(move, Phase.PLANNED, machine_ids=word.machine_ids)
         case Task.PICK | Task.DRAIN if word.is_accepted:
             return _abandon(move, "the donor had none to give")
@@ -249,15 +260,20 @@ def _abandoned(move: Move, donor: Side, recipient: Side) -> Verdict:
     if taken and donor.is_gone and not gave_up:
         # Nobody is there to have them back.
         return Verdict(orders=(Order(recipient.shard, Task.SETTLE, taken),))
-    if taken or gave_up:
-        ids = taken or gave_up
-        if gave_up or _is_clear_to_name(ids, recipient, End.DONOR, move):
-            return Verdict(orders=(Order(recipient.shard, Task.BACK, ids),))
-        return Verdict()
+    if taken and gave_up:
+        return Verdict(orders=(Order(recipient.shard, Task.FORGET, taken),))
+    if taken:
+        return _back(move, recipient, End.DONOR, taken)
     given, returned = donor.has(move, End.DONOR), donor.has(move, End.RECIPIENT)
-    if returned or (given and _is_clear_to_name(given, donor, End.RECIPIENT, move)):
-        return Verdict(orders=(Order(donor.shard, Task.BACK, returned or given),))
-    return Verdict()
+    if returned:
+        return Verdict(orders=(Order(donor.shard, Task.FORGET, returned),))
+    return _back(move, donor, End.RECIPIENT, given) if given else Verdict()
+
+
+def _back(move: Move, side: Side, end: End, machine_ids: tuple[str, ...]) -> Verdict:
+    if not _is_clear_to_name(machine_ids, side, end, move):
+        return Verdict()
+    return Verdict(orders=(Order(side.shard, Task.BACK, machine_ids),))
 
 
 def _adoption(move: Move, machine_ids: tuple[str, ...], context: Context) -> Verdict:

@@ -1,9 +1,9 @@
 """What shards are told about a move, on the wire.
 
-Ids of instructions say which move they belong to: what stands before the last slash. The first
-question to a donor always has the same id, so that it is answered the same way by whoever asks;
-everything later has an id of its own each time, because naming machines a second time under a new
-id is what tells a shard to forget.
+Ids of instructions say which move they belong to: what stands before the last slash. What a shard
+is to do once always has the same id, whichever leader says it and however often, because a shard
+that has done it takes the same names under another id as the word to forget the transfer. That word
+has an id of its own each time: a shard that was interrupted needs to hear it twice.
 
 Machines are named with both ends of the transfer, also Speculative ones: a shard that is told only
 names would have to guess which end it is.
@@ -21,7 +21,7 @@ from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 
-_ONCE: Final = frozenset({Task.PICK, Task.DRAIN})
+_ONCE: Final = frozenset({Task.PICK, Task.DRAIN, Task.GIVE, Task.ADOPT, Task.BACK})
 _UNSTATED: Final = 1
 """Demand that states no penalty yields to all that states one."""
 
@@ -50,7 +50,7 @@ def payload_of(move: Move, order: Order) -> Payload:
             )
             _select(move, drained)
             return drained
-        case Task.BACK:
+        case Task.BACK | Task.FORGET:
             return pb.TransferOwnership(
                 machine_ids=order.machine_ids,
                 from_shard_id=move.recipient,

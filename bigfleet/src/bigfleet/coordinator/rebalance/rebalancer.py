@@ -80,12 +80,11 @@ class FleetRebalancer:
 
     async def run(self, reign: Reign) -> None:
         """Take up the stored moves and plan new ones, until cancelled."""
-        course = self._of(reign)
         clock = reign.clock
         last_round = -rules.ROUND_SECONDS
         while True:
             self._woken.clear()
-            await self._guarded(self._look(course))
+            await self._guarded(self.look(reign))
             # Even if somebody is always in a hurry, most of the time is left for others.
             gap = max(rules.LEAST_GAP_SECONDS, _SHARE * self._last_took)
             wait = last_round + (gap if self._is_urgent else rules.ROUND_SECONDS)
@@ -93,7 +92,7 @@ class FleetRebalancer:
             if wait <= 0:
                 self._is_urgent = False
                 last_round = clock.monotonic()
-                await self._guarded(self._round(course))
+                await self._guarded(self.begin_round(reign))
                 continue
             if any(not move.phase.is_over for move in reign.state.moves.values()):
                 wait = min(wait, rules.LOOK_SECONDS)
@@ -136,8 +135,9 @@ class FleetRebalancer:
 
     # -- moves under way -------------------------------------------------------------------------
 
-    async def _look(self, course: Course) -> None:
+    async def look(self, reign: Reign) -> None:
         """Move along whatever can be, and tell whoever has something to do."""
+        course = self._of(reign)
         course.watch_registry()
         for move in course.looked_at():
             try:
@@ -215,9 +215,9 @@ class FleetRebalancer:
 
     # -- rounds ----------------------------------------------------------------------------------
 
-    async def _round(self, course: Course) -> None:
-        """Plan, write, and begin."""
-        reign = course.reign
+    async def begin_round(self, reign: Reign) -> None:
+        """Plan moves and write them down; the next look begins them."""
+        course = self._of(reign)
         began = reign.clock.monotonic()
         planned = await self._plan(course, began)
         for one in planned.suppressed:
