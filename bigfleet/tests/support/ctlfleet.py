@@ -239,6 +239,7 @@ class CannedShard(
         self, request: read.WatchDecisionsRequest, context: Any
     ) -> Iterator[read.Decision]:
         self.answer(context, request, None)
+        context.send_initial_metadata(())
         yield from self.decisions.pop(0) if self.decisions else ()
         if not self.decisions:
             over = threading.Event()

@@ -1,8 +1,13 @@
 """Decisions as they happen: lines, filters, lost connections."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import grpc
+import pytest
 import yaml
 
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
@@ -21,7 +26,6 @@ def test_decisions_are_lines(fleet: World) -> None:
 
 
 def test_programs_get_a_document_per_decision(fleet: World) -> None:
-    fleet.one.decisions.append(decisions())
     lines = ctl(*fleet.one_at, "watch", "--count", "3", "-o", "json").stdout.splitlines()
     documents = [json.loads(line) for line in lines]
     assert [document["machine_id"] for document in documents] == ["m-3", "m-2", "m-3"]
@@ -37,6 +41,7 @@ def test_programs_get_a_document_per_decision(fleet: World) -> None:
         "cost_per_hour": 0.5,
         "outcome": "",
     }
+    fleet.one.decisions = [decisions()]
     text = ctl(*fleet.one_at, "watch", "--count", "3", "-o", "yaml").stdout
     assert list(yaml.safe_load_all(text)) == documents
 
@@ -88,3 +93,17 @@ def test_a_refusal_ends_the_watch(fleet: World) -> None:
     result = ctl(*fleet.at, "watch", "--shard", "s-1")
     assert result.exit_code == 1
     assert "WatchDecisions is for readonly" in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_the_ordinary_end_of_a_watch(fleet: World, number: signal.Signals) -> None:
+    words = [sys.executable, "-m", "bigfleet.cli.ctl.main", *fleet.one_at, "watch"]
+    pipe = subprocess.PIPE
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=kept) as watching:
+        assert watching.stdout is not None
+        assert "Bootstrap m-3" in watching.stdout.readline()
+        watching.send_signal(number)
+        _, complaint = watching.communicate(timeout=30)
+    assert watching.returncode == 0
+    assert complaint == ""
