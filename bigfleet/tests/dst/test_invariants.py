@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from random import Random
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import CapacityType, HostRef, Machine, PenaltyBucket, Stamp
+from bigfleet.model import CapacityType, HostRef, Machine, PenaltyBucket, Resources, Stamp
 from bigfleet.model.columns import Symbols
-from bigfleet.provider import ProviderClient, ProviderSite
+from bigfleet.provider import ProviderClient, ProviderError, ProviderSite
 from bigfleet.shard.book import Book
 from bigfleet.shard.orders import Order
 from bigfleet.wire.fencing import FencingStamps
@@ -66,6 +67,9 @@ class Handle:
         return True
 
     def verdicts(self) -> Mapping[RowKey, RowVerdict]:
+        return {}
+
+    def demanded(self, cluster: str) -> Mapping[RowKey, Resources]:
         return {}
 
     def waiting(self) -> int:
@@ -184,6 +188,18 @@ def test_an_order_from_the_wrong_state_is_noticed() -> None:
     async def story(bench: Bench) -> None:
         bench.shard.book.take(machine("m0", S.IDLE))
         bench.order(A.RECLAIM, "m0")
+
+    assert caught(story) == "S3"
+
+
+def test_a_call_that_everybody_could_know_to_be_wrong_is_noticed() -> None:
+    async def story(bench: Bench) -> None:
+        bench.monitor.calm_since = 0.0
+        bench.shard.book.take(machine("m0", S.IDLE))
+        await asyncio.sleep(100)
+        bench.order(A.DELETE, "m0", "")
+        with contextlib.suppress(ProviderError):
+            await bench.client().delete("m0")
 
     assert caught(story) == "S3"
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from bigfleet.model import Resources
 from bigfleet.shard.book import Book
 from sim.process import Process
 
@@ -52,6 +53,10 @@ class ShardHandle(Protocol):
 
     def verdicts(self) -> Mapping[RowKey, RowVerdict]:
         """What became of every row of demand."""
+        ...
+
+    def demanded(self, cluster: str) -> Mapping[RowKey, Resources]:
+        """What it believes the cluster asks for."""
         ...
 
     def waiting(self) -> int:

@@ -35,6 +35,8 @@ S = MachineState
 A = ActionKind
 WINDOW: Final = 10.0
 CAP: Final = 0.05
+KNOWN_AFTER: Final = 60.0
+"""Seconds after which a shard has seen what a provider says, when nothing is in the way."""
 FLAPPING: Final = 10
 FLAPPING_SECONDS: Final = 60.0
 """A drain that is ordered and called off more often than this is no decision."""
@@ -63,7 +65,8 @@ class Monitor:
         self.counts: dict[str, int] = {}
         self.last_order_at = 0.0
         """When something was last ordered that is no release."""
-        self.wrong_states: list[str] = []
+        self.calm_since: float | None = None
+        """Since when nothing goes wrong; from then on nobody has an excuse."""
 
     # -- what clusters and faults do -------------------------------------------------------------
 
@@ -194,7 +197,10 @@ class Monitor:
         """A mutation came in the wrong state."""
         told = f"{kind} {slot.id} in {slot.state.title} since {slot.changed_at:.3f}"
         self._trace.note(provider.name, f"refuses {told}")
-        self.wrong_states.append(told)
+        now = self._trace.now()
+        long_known = now - slot.changed_at > KNOWN_AFTER
+        if self.calm_since is not None and now - self.calm_since > KNOWN_AFTER and long_known:
+            self._trace.broken("S3", f"{told}: the shard could know that it is")
 
     def changed(self, provider: ModelProvider, slot: Slot) -> None:
         """A slot changed."""

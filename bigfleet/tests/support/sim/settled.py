@@ -25,6 +25,9 @@ from sim.world import World
 
 JUST_NOW: Final = 20.0
 """Seconds in which a shard may not have seen a change yet."""
+WORKERS: Final = 100
+TASKS_PER_CLUSTER: Final = 6
+"""What a shard needs for its actions and providers, and for a session."""
 OUTAGE_LEAST: Final = 3
 OUTAGE_SHARE: Final = 0.3
 REST: Final = 60.0
@@ -59,7 +62,9 @@ class Settled:
             ("L2", self._sessions()),
             ("L2", self._nodes()),
             ("L2", self._phantoms()),
+            ("L1", self._demand()),
             ("L1", self._rows()),
+            ("L4", self._tasks()),
             ("L1", self._transitions()),
             ("S9", self._order()),
             ("S10", self._gangs()),
@@ -133,6 +138,26 @@ class Settled:
                 yield f"nothing is said of {what.name} of {key[0]}"
             elif not verdict.satisfied and verdict.reason not in _REASONS:
                 yield f"{what.name} of {key[0]} is unmet for the reason {verdict.reason!r}"
+
+    def _demand(self) -> Iterator[str]:
+        """What was acknowledged last is what counts."""
+        wanted: dict[RowKey, dict[str, int]] = {}
+        for key, what in self._demanded():
+            count = self._world.operators[key[0]].cluster.workload.replicas(what.name)
+            row = wanted.setdefault(key, {})
+            for resource, amount in what.request.items():
+                row[resource] = row.get(resource, 0) + amount * count
+        for name in self._world.operators:
+            known = self._shard.demanded(name)
+            mine = {key: amounts for key, amounts in wanted.items() if key[0] == name}
+            if {key: dict(amounts) for key, amounts in known.items()} != mine:
+                yield f"the shard believes in other demand of {name} than it has"
+
+    def _tasks(self) -> Iterator[str]:
+        left = self._shard.process.unfinished()
+        most = WORKERS + TASKS_PER_CLUSTER * len(self._world.operators)
+        if len(left) > most:
+            yield f"{len(left)} tasks live in {self._shard.process.name}, where {most} would do"
 
     def _transitions(self) -> Iterator[str]:
         now = self._world.loop.time()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from bigfleet.decision import Reason
-from bigfleet.model import Machine, MachineState
+from bigfleet.model import Machine, MachineState, Resources
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import ProviderClient, ProviderSite
 from bigfleet.shard import shard as product
@@ -83,6 +83,11 @@ class Life:
     def connected(self, cluster: str) -> bool:
         """Whether the cluster has a session."""
         return self._shard is not None and self._shard.sessions.connected(cluster)
+
+    def demanded(self, cluster: str) -> Mapping[RowKey, Resources]:
+        """What it believes the cluster asks for."""
+        rows = [] if self._shard is None else self._shard.needs.rows(cluster)
+        return {(cluster, *row.key): row.aggregate for row in rows}
 
     def waiting(self) -> int:
         """Actions that are queued or running."""

@@ -33,6 +33,10 @@ class Trace:
         self._sink = sink
         self._hash = hashlib.blake2b(digest_size=16)
 
+    def now(self) -> float:
+        """The run's time."""
+        return self._loop.time()
+
     def note(self, who: str, what: str) -> None:
         """Something happened now."""
         line = f"{self._loop.time():.6f} #{self._loop.steps} {who}: {what}"

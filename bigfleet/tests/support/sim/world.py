@@ -101,6 +101,8 @@ class World:
         self.shard_name = SHARD
         self.true_clock, self.shard_clock = TrueClock(), SimClock()
         self.monitor = Monitor(trace)
+        if not plan.faults:
+            self.monitor.calm_since = 0.0
         self.network = Network(self.rng("network"), trace)
         self.board = Switchboard(self.network)
         self.disk = SimDisk(self.rng("disk"))
@@ -113,8 +115,6 @@ class World:
         self.operators: dict[str, SimOperator] = {}
         self.injector = Injector(self)
         self.lives: list[ShardLife] = []
-        self.calm = False
-        """Nothing goes wrong any more."""
         self._build = build
         self._mutations_until_crash = 0
         self._restarts = self.rng("restarts")
@@ -262,7 +262,7 @@ class World:
     def peace(self) -> None:
         """Faults end; everybody who is down comes back."""
         self.trace.note("world", "peace")
-        self.calm = True
+        self.monitor.calm_since = self.loop.time()
         self.injector.peace()
         self._mutations_until_crash = 0
         self._mounted.on_write = None
