@@ -50,6 +50,9 @@ class Handle:
         self.book = Book(Symbols(), SimClock())
         self.heard = {"c1"}
 
+    def partial(self) -> bool:
+        return False
+
     def reported(self, cluster: str) -> bool:
         return cluster in self.heard
 

@@ -35,6 +35,10 @@ class ShardHandle(Protocol):
         """Its machines."""
         ...
 
+    def partial(self) -> bool:
+        """Whether it decides without having heard of all its providers, after waiting for them."""
+        ...
+
     def reported(self, cluster: str) -> bool:
         """Whether it has accepted a roll-up of the cluster, in this life."""
         ...

@@ -90,6 +90,11 @@ class Monitor:
                 self._trace.broken("S3", f"{told} although the machine is {state}")
                 return
             self._note_order(order)
+            if shard.partial():
+                # What it has not heard of yet makes some of this too much, later.
+                self.excuse(order.cluster, now)
+                if order.stamp is not None:
+                    self.excuse(order.stamp.cluster, now)
             self._check_order(shard, order, machine, now, told)
 
     def _note_order(self, order: Order) -> None:

@@ -90,6 +90,7 @@ def run_plan(plan: Plan, build: Build, sink: TextIO | None = None) -> Result:
             loop.run(main())
         except (InvariantError, SimulationError) as error:
             failure = f"{type(error).__name__} {error}"
+    recent = tuple(trace.recent)
     world = worlds[0]
     trace.note("end", f"{loop.steps} steps")
     return Result(
@@ -102,7 +103,7 @@ def run_plan(plan: Plan, build: Build, sink: TextIO | None = None) -> Result:
         orders=dict(sorted(world.monitor.counts.items())),
         lives=len(world.lives),
         failure=failure,
-        recent=tuple(trace.recent),
+        recent=recent,
     )
 
 

@@ -63,6 +63,10 @@ class Life:
         """Its machines; none while it starts."""
         return self._no_book if self._shard is None else self._shard.book
 
+    def partial(self) -> bool:
+        """Whether it decides without having heard of all its providers, after waiting for them."""
+        return self._shard is not None and not self._shard.lister.all_first_merged()
+
     def reported(self, cluster: str) -> bool:
         """Whether it has heard of the cluster's demand, in this life."""
         return self._shard is not None and self._shard.needs.heard(cluster)
