@@ -32,6 +32,8 @@ class Bound:
     def __init__(self, supply: Supply) -> None:
         self._supply = supply
         self._in_use: list[dict[str, int]] | None = None
+        self._known: frozenset[str] = frozenset()
+        """Types whose size is known."""
         self._fitting: dict[int, list[Use]] = {}
 
     def fitting(self, shape: int) -> Sequence[Use]:
@@ -46,16 +48,12 @@ class Bound:
         fits: dict[str, Kind] = {}
         for number in np.flatnonzero(catalogue.fits(shape)).tolist():
             fits.setdefault(catalogue.kinds[number].instance_type, catalogue.kinds[number])
-        known = {kind.instance_type for kind in catalogue.kinds}
         found: list[Use] = []
-        for shard, types in enumerate(self._counted()):
-            in_use = {name: count for name, count in types.items() if count > 0}
+        for shard, in_use in enumerate(self._counted()):
             found += [
-                Use(shard, name, fits[name], count)
-                for name, count in in_use.items()
-                if name in fits
+                Use(shard, name, fits[name], in_use[name]) for name in fits.keys() & in_use.keys()
             ]
-            if in_use.keys() - known:
+            if in_use.keys() - self._known:
                 found.append(Use(shard, "", None, 1))
         return sorted(
             found, key=lambda one: (one.kind is None, -one.count, one.shard, one.instance_type)
@@ -71,5 +69,6 @@ class Bound:
                 for kind, count in zip(view.kinds.tolist(), free, strict=True):
                     name = kinds[kind].instance_type
                     types[name] = types.get(name, 0) - count
-                self._in_use.append(types)
+                self._in_use.append({name: count for name, count in types.items() if count > 0})
+            self._known = frozenset(kind.instance_type for kind in kinds)
         return self._in_use

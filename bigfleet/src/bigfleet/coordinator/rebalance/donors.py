@@ -196,7 +196,7 @@ class Donors:
 
     def _why_not(self, lack: Lack, spare: _Spare | None) -> str:
         if spare is None:
-            there = self._supply.there(lack.shape).copy()
+            there = self._supply.there(self._reachable(lack))
             there[self._supply.number[lack.shard]] = 0
             return "donor_margin" if there.any() else "no_donor"
         could = np.flatnonzero(spare.allowed + spare.unused).tolist()

@@ -7,7 +7,7 @@ Everything that is not acted on has a reason. The same input gives the same plan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ from bigfleet.coordinator.rebalance.donors import Donors, Gift
 from bigfleet.coordinator.rebalance.known import Key, Known
 from bigfleet.coordinator.rebalance.reading import Lack, View
 from bigfleet.coordinator.rebalance.supply import Supply
+from bigfleet.coordinator.reports import Heard
 from bigfleet.coordinator.state import Move, Phase, Wish
 from bigfleet.model import format_resources, parse_resources
 from bigfleet.wire.needs import requirements_to_proto
@@ -74,6 +75,22 @@ def plan(
         if not found.gifts and found.why_not:
             suppressed.append(Suppressed(lack.shard, lack.fingerprint, found.why_not))
     return Plan(tuple(moves), tuple(suppressed))
+
+
+def none_eligible(reports: Iterable[Heard]) -> Plan:
+    """A round in which no shortfall is old enough and free of topology: only why not."""
+    return Plan(
+        (),
+        tuple(
+            Suppressed(
+                heard.shard_id,
+                one.profile_fingerprint,
+                "too_young" if one.age_cycles <= rules.ESCALATION_AGE else "topology",
+            )
+            for heard in reports
+            for one in heard.shortfalls
+        ),
+    )
 
 
 def _coming(catalogue: Catalogue, known: Known) -> dict[Key, dict[str, int]]:

@@ -24,7 +24,10 @@ from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 _MOST_KINDS: Final = 50_000
 """Beyond this the catalogue is begun anew, so that kinds nobody has any more go."""
+_MOST_ROWS: Final = 400_000
+"""Rows with their counts, which mostly come again as they were."""
 _log = logging.getLogger(__name__)
+_ShapeKey = tuple[str | bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,17 @@ class Reader:
 
     def _begin(self) -> None:
         self.catalogue = Catalogue()
-        self._kinds: dict[bytes, int | None] = {}
-        self._shapes: dict[tuple[bytes, ...], tuple[int, bool] | None] = {}
+        self._rows: dict[bytes, tuple[int, int, int]] = {}
+        self._kinds: dict[bytes, int] = {}
+        self._shapes: dict[_ShapeKey, tuple[int, bool] | None] = {}
         self._views: dict[str, tuple[Heard, View]] = {}
 
     def views(self, reports: Iterable[Heard]) -> list[View]:
         """What these reports say, in their order."""
         if len(self.catalogue.kinds) > _MOST_KINDS or len(self._shapes) > _MOST_KINDS:
             self._begin()
+        if len(self._rows) > _MOST_ROWS:
+            self._rows = {}
         known, self._views = self._views, {}
         for heard in reports:
             last = known.get(heard.shard_id)
@@ -86,14 +92,12 @@ class Reader:
         rows: list[tuple[int, int, int]] = []
         bare = pb.FreeClass()
         for free in summary.free_by_class:
-            idle, speculative = free.idle, free.speculative
-            bare.CopyFrom(free)
-            bare.ClearField("idle")
-            bare.ClearField("speculative")
-            key = bare.SerializeToString()
-            kind = self._kinds[key] if key in self._kinds else self._new_kind(key, free)
-            if kind is not None:
-                rows.append((kind, max(0, idle), max(0, speculative)))
+            whole = free.SerializeToString()
+            row = self._rows.get(whole)
+            if row is None:
+                row = self._rows[whole] = self._row(free, bare)
+            if row[0] >= 0:
+                rows.append(row)
         columns = np.array(rows, np.int64).reshape(-1, 3).T
         lacks = [self._lack(heard.shard_id, one) for one in heard.shortfalls]
         return View(
@@ -110,8 +114,17 @@ class Reader:
             },
         )
 
-    def _new_kind(self, key: bytes, free: pb.FreeClass) -> int | None:
-        number = None
+    def _row(self, free: pb.FreeClass, bare: pb.FreeClass) -> tuple[int, int, int]:
+        """Kind, Idle and Speculative machines; a kind that cannot be read is -1."""
+        bare.CopyFrom(free)
+        bare.ClearField("idle")
+        bare.ClearField("speculative")
+        key = bare.SerializeToString()
+        kind = self._kinds[key] if key in self._kinds else self._new_kind(key, free)
+        return (kind, max(0, free.idle), max(0, free.speculative))
+
+    def _new_kind(self, key: bytes, free: pb.FreeClass) -> int:
+        number = -1
         try:
             allocatable = amounts_from_proto(free.allocatable.resources, "allocatable")
         except QuantityError as error:
@@ -135,11 +148,10 @@ class Reader:
         missing = tuple(sorted(name for name, amount in deficit.items() if amount > 0))
         if not missing:
             return None
-        key = (
-            *(one.SerializeToString() for one in said.requirements),
-            said.min_unit.SerializeToString(deterministic=True),
-            "\0".join(missing).encode(),
-        )
+        asked: tuple[str | bytes, ...] = (said.profile_fingerprint,)
+        if not said.profile_fingerprint:
+            asked = tuple(one.SerializeToString() for one in said.requirements)
+        key = (*asked, said.min_unit.SerializeToString(deterministic=True), *missing)
         found = self._shapes[key] if key in self._shapes else self._new_shape(key, said, missing)
         if found is None:
             return None
@@ -156,7 +168,7 @@ class Reader:
         )
 
     def _new_shape(
-        self, key: tuple[bytes, ...], said: pb.Shortfall, missing: tuple[str, ...]
+        self, key: _ShapeKey, said: pb.Shortfall, missing: tuple[str, ...]
     ) -> tuple[int, bool] | None:
         found = None
         try:
@@ -174,6 +186,6 @@ class Reader:
         return found
 
 
-def _named_by(key: tuple[bytes, ...], priority: int) -> str:
+def _named_by(key: _ShapeKey, priority: int) -> str:
     """A name for a shortfall whose shard gives it none."""
-    return blake2b(b"\0".join((*key, str(priority).encode())), digest_size=16).hexdigest()
+    return blake2b(repr((key, priority)).encode(), digest_size=16).hexdigest()

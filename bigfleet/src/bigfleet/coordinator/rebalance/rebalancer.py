@@ -19,7 +19,7 @@ from bigfleet.coordinator.rebalance import rules
 from bigfleet.coordinator.rebalance.course import Course
 from bigfleet.coordinator.rebalance.known import Known
 from bigfleet.coordinator.rebalance.moves import advance
-from bigfleet.coordinator.rebalance.planning import Plan, plan
+from bigfleet.coordinator.rebalance.planning import Plan, none_eligible, plan
 from bigfleet.coordinator.rebalance.reading import Reader
 from bigfleet.coordinator.reign import Reign
 from bigfleet.coordinator.reports import Heard
@@ -235,6 +235,9 @@ class FleetRebalancer:
         reign = course.reign
         state = reign.state
         fresh = [one for one in reign.reports if seconds - one.seconds <= rules.STALE_SECONDS]
+        if not any(self._escalated.get(one.shard_id) for one in fresh):
+            # Most rounds of most fleets: nothing of what shards could give is even read.
+            return none_eligible(fresh)
         known = Known(
             moves=tuple(state.moves.values()),
             quotas=dict(state.quotas),

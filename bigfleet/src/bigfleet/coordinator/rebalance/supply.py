@@ -59,7 +59,6 @@ class Supply:
         self._kind_start = np.searchsorted(self.kind[self._by_kind], np.arange(kinds + 1))
         self._there = np.diff(self._kind_start) > 0
         self._rows: dict[int, I64] = {}
-        self._all_there: dict[int, I64] = {}
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -96,14 +95,9 @@ class Supply:
         """What a row's machines are."""
         return self.catalogue.kinds[int(self.kind[row])]
 
-    def there(self, shape: int) -> I64:
-        """Per shard, fitting machines that nobody uses, whether they may go or not."""
-        there = self._all_there.get(shape)
-        if there is None:
-            rows = self.rows(shape)
-            there = self.per_shard(rows, self.all_idle) + self.per_shard(rows, self.all_slots)
-            self._all_there[shape] = there
-        return there
+    def there(self, rows: I64) -> I64:
+        """Per shard, machines of these rows that nobody uses, whether they may go or not."""
+        return self.per_shard(rows, self.all_idle) + self.per_shard(rows, self.all_slots)
 
     def spare_of(self, rows: I64, tier: Tier) -> list[tuple[int, int]]:
         """Rows with something left, and how much; most first."""
@@ -156,24 +150,24 @@ class Supply:
     def _reserve(self, number: int, lacks: Sequence[Lack]) -> None:
         """Keep what a shard's own unmet demand can use, Idle machines first."""
         rows = slice(int(self._start[number]), int(self._start[number + 1]))
-        idle, speculative = self.idle[rows], self.speculative[rows]
-        if not lacks or not (idle.any() or speculative.any()):
+        live = np.flatnonzero((self.idle[rows] > 0) | (self.speculative[rows] > 0)) + rows.start
+        if not lacks or not len(live):
             return
-        kinds = self.kind[rows]
+        kinds = self.kind[live]
+        idle, speculative = self.idle[live].tolist(), self.speculative[live].tolist()
         for lack in sorted(lacks, key=lambda one: (-one.priority, -one.age, one.fingerprint)):
-            fitting = np.flatnonzero(
-                self.catalogue.fits(lack.shape)[kinds] & ((idle > 0) | (speculative > 0))
-            )
-            if not len(fitting):
-                continue
-            missing = dict(lack.deficit)
+            fitting = self.catalogue.fits(lack.shape)[kinds].nonzero()[0].tolist()
+            missing = dict(lack.deficit) if fitting else {}
             for column in (idle, speculative):
-                for row in fitting.tolist():
-                    kind = self.catalogue.kinds[kinds[row]]
-                    kept = min(int(column[row]), kind.hosting(missing))
-                    if kept:
+                for row in fitting:
+                    if not missing:
+                        break
+                    if column[row]:
+                        kind = self.catalogue.kinds[kinds[row]]
+                        kept = min(column[row], kind.hosting(missing))
                         column[row] -= kept
                         missing = less(missing, kind, kept)
+        self.idle[live], self.speculative[live] = idle, speculative
 
 
 class _Slices:
@@ -219,14 +213,19 @@ class _Slices:
         """The same for each row."""
         if not self._numbers:
             return np.zeros(len(shards), np.int64)
-        pools = [(kind.provider, kind.region) for kind in self._catalogue.kinds]
-        return np.array(
+        pools: dict[Pool, int] = {}
+        pool_of = np.array(
             [
-                self.number(self._shards[shard], pools[kind])
-                for shard, kind in zip(shards.tolist(), kinds.tolist(), strict=True)
+                pools.setdefault((kind.provider, kind.region), len(pools))
+                for kind in self._catalogue.kinds
             ],
             np.int64,
         )
+        numbers = np.array(
+            [[self.number(shard, pool) for pool in pools] for shard in self._shards], np.int64
+        ).reshape(len(self._shards), len(pools))
+        found: I64 = numbers[shards, pool_of[kinds]]
+        return found
 
     def use(self, number: int, count: int) -> None:
         """So much goes with machines."""
