@@ -45,6 +45,8 @@ class Outcome:
     orders: Sequence[Order]
     """What is really done; what rails held back is not in it."""
     machine_changes: int
+    asked_at: int
+    """When the demand it decided on was read, in Unix nanoseconds."""
 
 
 class Inputs(Protocol):
@@ -101,11 +103,14 @@ class Cycle:
     engine: Engine = field(default_factory=Engine)
     number: int = 0
     carry: Carry = field(default_factory=Carry)
+    asked_at: int = 0
+    """When the demand of the last cycle was read, in Unix nanoseconds."""
 
     async def once(self, trigger: str) -> CycleRecord:
         """One cycle, from merging to enqueueing."""
         begin, cpu_begin, started = self.timer(), self.cpu(), self.clock.now()
         self.number += 1
+        self.asked_at = started
         marks = [begin]
         carry = self.inputs.carried(self.carry)
         demand = await self.inputs.demand(carry)
@@ -123,7 +128,9 @@ class Cycle:
         marks.append(self.timer())
         accepted = await self._hand_over(permitted)
         marks.append(self.timer())
-        self.outputs.show(Outcome(self.number, trigger, now, plan, policy, accepted, changes))
+        self.outputs.show(
+            Outcome(self.number, trigger, now, plan, policy, accepted, changes, started)
+        )
         marks.append(self.timer())
         record = self._record(trigger, started, marks, plan, accepted, changes, cpu_begin)
         self.outputs.finished(record)

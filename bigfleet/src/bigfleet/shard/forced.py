@@ -31,7 +31,7 @@ class Forced:
     def __init__(self) -> None:
         self._reason_at: dict[str, int] = {}
         self._ordered_at: dict[str, int] = {}
-        """Since when machines are on their way to a cluster."""
+        """By which demand machines are on their way to a cluster: when it was read."""
         self._last_claimed: I64 = np.zeros(0, np.int64)
         self._last_cycle = 0
 
@@ -39,9 +39,14 @@ class Forced:
         """A row of a cluster shrank or went away."""
         self._reason_at[cluster] = now
 
-    def changed(self, before: Machine | None, after: Machine | None, now: int) -> None:
-        """A machine changed; supply that returns makes its replacement surplus."""
-        ordered = self._ordered(before, after, now)
+    def changed(
+        self, before: Machine | None, after: Machine | None, now: int, asked_at: int
+    ) -> None:
+        """A machine changed; supply that returns makes its replacement surplus.
+
+        `asked_at` is when the demand was read by which machines are ordered now.
+        """
+        ordered = self._ordered(before, after, asked_at)
         if after is None or after.state not in BOUND or not after.cluster:
             return
         if before is None or before.state is S.FAILED:
@@ -50,23 +55,30 @@ class Forced:
             # Wanted when it was ordered: with it one is surplus that was claimed until now.
             self._reason_at[after.cluster] = now
 
-    def _ordered(self, before: Machine | None, after: Machine | None, now: int) -> int:
-        """Since when a machine has been on its way, if it was."""
+    def _ordered(self, before: Machine | None, after: Machine | None, asked_at: int) -> int:
+        """By which demand a machine was ordered: when that was read."""
         known = after or before
         assert known is not None
         if after is not None and after.state in _ON_ITS_WAY:
-            return self._ordered_at.setdefault(known.id, now)
+            return self._ordered_at.setdefault(known.id, asked_at)
         if after is not None and after.state is S.IDLE and after.stamp is not None:
-            return self._ordered_at.get(known.id, now)
-        return self._ordered_at.pop(known.id, now)
+            return self._ordered_at.get(known.id, asked_at)
+        return self._ordered_at.pop(known.id, asked_at)
 
-    def unforced(self, plan: Plan, policy: Policy, now: int, reclaimed: I64 | None = None) -> int:
+    def unforced(
+        self,
+        plan: Plan,
+        policy: Policy,
+        now: int,
+        reclaimed: I64 | None = None,
+        asked_at: int | None = None,
+    ) -> int:
         """How many reclaims nothing forced. Call it once for every cycle.
 
-        `reclaimed` are the rows really reclaimed; without it those the plan asks for.
+        `reclaimed` are the rows really reclaimed; without it those the plan asks for. `asked_at` is
+        when its demand was read: what was asked for after that, the plan does not know.
         """
-        since = plan.carry.unclaimed_since
-        self._note(since, now)
+        self._note(plan.carry.unclaimed_since, now, now if asked_at is None else asked_at)
         actions, fleet = plan.actions, plan.fleet
         rows = reclaimed
         if rows is None:
@@ -83,10 +95,10 @@ class Forced:
         claimed = self._last_claimed[rows]
         return int(((reasons[fleet.cluster[rows]] < claimed) & ~np.array(late)).sum())
 
-    def _note(self, since: I64, now: int) -> None:
+    def _note(self, since: I64, now: int, asked_at: int) -> None:
         grown = np.zeros(len(since), np.int64)
         known = min(len(grown), len(self._last_claimed))
         grown[:known] = self._last_claimed[:known]
         # Nobody claims it since this cycle, so somebody did in the one before.
         grown[since == now] = self._last_cycle
-        self._last_claimed, self._last_cycle = grown, now
+        self._last_claimed, self._last_cycle = grown, asked_at

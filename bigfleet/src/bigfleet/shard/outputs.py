@@ -94,7 +94,8 @@ class CycleOutputs:
         absent = {"absent": sum(status.held for status in self.lister.status())}
         self.metrics.decided(plan, policy, now, self.ledger.counts(), self.ages.oldest(), absent)
         self.metrics.occ(plan.counters, int((plan.claimed >= 0).sum()))
-        self.metrics.reclaims_unforced(self.forced.unforced(plan, policy, now, self._lost(outcome)))
+        unforced = self.forced.unforced(plan, policy, now, self._lost(outcome), outcome.asked_at)
+        self.metrics.reclaims_unforced(unforced)
         self.metrics.stockouts_cooling(len(plan.carry.cooling(now)))
         for reason, name in _HELD.items():
             held = int((plan.verdicts.reason == reason).sum())

@@ -224,7 +224,7 @@ class Shard:
         self.sessions.on_open.append(lambda _cluster: self.pace.wake())
 
     def _changed(self, before: Machine | None, after: Machine | None) -> None:
-        self.forced.changed(before, after, self.world.clock.now())
+        self.forced.changed(before, after, self.world.clock.now(), self.cycle.asked_at)
         known = after or before
         if known is not None and (after is None or not after.cluster):
             self.observed.forget(known.id)

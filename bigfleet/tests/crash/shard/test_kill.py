@@ -153,13 +153,17 @@ async def test_a_shard_that_is_killed_at_any_moment_loses_and_doubles_nothing(
                 assert shard.metric("reclaims_unforced_total") == 0
                 shard.kill()
                 fleet.silence()
-                bound = {m for m, (_, cluster) in (await provided(shard.provider)).items() if cluster}
+                bound = {
+                    m for m, (_, cluster) in (await provided(shard.provider)).items() if cluster
+                }
                 shard.start()
                 await shard.until("sessions of all clusters", lambda: fleet.connected, 90.0)
                 await shard.until("two cycles without demand", lambda: len(shard.cycles()) >= 2)
                 done = [set(c["actions"]) & {*TAKES_AWAY} for c in shard.cycles()]
                 assert not any(done), f"before the first roll-up it did {done}"
-                still = {m for m, (_, cluster) in (await provided(shard.provider)).items() if cluster}
+                still = {
+                    m for m, (_, cluster) in (await provided(shard.provider)).items() if cluster
+                }
                 assert bound <= still | await leaving(shard), "a machine left a silent cluster"
                 fleet.speak()
                 await settled(shard)
@@ -169,7 +173,9 @@ async def test_a_shard_that_is_killed_at_any_moment_loses_and_doubles_nothing(
 
 async def leaving(shard: ShardProcess) -> set[str]:
     """Machines whose Drain was on its way when the shard was killed."""
-    return {m for m, (state, _) in (await provided(shard.provider)).items() if state != "CONFIGURED"}
+    return {
+        m for m, (state, _) in (await provided(shard.provider)).items() if state != "CONFIGURED"
+    }
 
 
 @pytest.mark.timeout(240)

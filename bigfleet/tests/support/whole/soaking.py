@@ -156,7 +156,9 @@ class _Churn:
         workload = self._whole.operator(name).cluster.workload
         for what, most in zip(workload.names, self._most[name], strict=True):
             gang = bool(workload[what].group)
-            workload.scale(what, self._rng.choice((0, most)) if gang else self._rng.randint(0, most))
+            workload.scale(
+                what, self._rng.choice((0, most)) if gang else self._rng.randint(0, most)
+            )
 
 
 def run(soak: Soak, note: Callable[[str], None] = lambda text: None) -> Soaked:
@@ -195,7 +197,9 @@ async def _story(whole: Whole, soak: Soak, note: Callable[[str], None]) -> Soake
     await churn.done.wait()
     sizes, after = look(whole), resident()
     seconds = time.perf_counter() - begun
-    complaints = [f"{path} grew: {by}" for path, by in grown(churn.sizes, sizes, soak.slack).items()]
+    complaints = [
+        f"{path} grew: {by}" for path, by in grown(churn.sizes, sizes, soak.slack).items()
+    ]
     for name in whole.world.operators:
         whole.scale(0, name)
     latest = whole.loop.time() + HOME_SECONDS

@@ -64,7 +64,7 @@ def test_supply_that_came_back_explains_the_reclaim_of_its_replacement() -> None
     world.cycle(NEED)
     back = next(iter(world.inventory))
     failed = replace(back, state=MachineState.FAILED, last_error="HostLost: gone")
-    world.forced.changed(failed, back, world.now)
+    world.forced.changed(failed, back, world.now, world.now)
     assert [world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)] == [0] * 5
 
 
@@ -73,10 +73,10 @@ def test_a_machine_that_was_on_its_way_when_demand_shrank_explains_a_reclaim() -
     arrived = next(iter(world.inventory))
     idle = replace(arrived, state=MachineState.IDLE, cluster="")
     coming = replace(arrived, state=MachineState.CONFIGURING)
-    world.forced.changed(idle, coming, world.now - 3 * SECOND)
+    world.forced.changed(idle, coming, world.now, world.now - 3 * SECOND)
     world.forced.asked_for_less("c-1", world.now - 2 * SECOND)
     world.cycle(NEED)
-    world.forced.changed(coming, arrived, world.now - SECOND)
+    world.forced.changed(coming, arrived, world.now - SECOND, world.now)
     assert [world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)] == [0] * 5
 
 
@@ -86,9 +86,9 @@ def test_a_machine_ordered_after_demand_shrank_explains_nothing() -> None:
     idle = replace(arrived, state=MachineState.IDLE, cluster="")
     coming = replace(arrived, state=MachineState.CONFIGURING)
     world.forced.asked_for_less("c-1", world.now - 3 * SECOND)
-    world.forced.changed(idle, coming, world.now - 2 * SECOND)
+    world.forced.changed(idle, coming, world.now, world.now - 2 * SECOND)
     world.cycle(NEED)
-    world.forced.changed(coming, arrived, world.now - SECOND)
+    world.forced.changed(coming, arrived, world.now - SECOND, world.now)
     assert sum(world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)) > 0
 
 
@@ -104,3 +104,23 @@ def test_only_what_is_really_reclaimed_is_counted() -> None:
         assert world.forced.unforced(plan, Policy(), world.now, np.zeros(0, np.int64)) == 0
         world.now += 10 * SECOND
     assert len(plan.actions) == 2
+
+
+def test_a_roll_up_that_came_while_a_cycle_ran_explains_what_the_next_one_does() -> None:
+    world = World()
+
+    def cycle(need: Need) -> int:
+        demand = Demand.of([need], {"c-1": ClusterFacts()}, world.symbols)
+        asked_at, world.now = world.now, world.now + SECOND
+        plan: Plan = Engine().decide(
+            world.inventory.snapshot(), demand, Policy(), world.carry, world.now
+        )
+        world.carry = plan.carry
+        return world.forced.unforced(plan, Policy(), world.now, None, asked_at)
+
+    assert cycle(NEED) == 0
+    world.forced.asked_for_less("c-1", world.now - SECOND // 2)
+    less = replace(NEED, aggregate={"cpu": 4000})
+    for _ in range(5):
+        world.now += 10 * SECOND
+        assert cycle(less) == 0

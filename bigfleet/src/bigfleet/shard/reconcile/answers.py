@@ -61,6 +61,8 @@ class Answer:
     ends_walk: bool = False
     merged: int = 0
     """How many of the machines are in the book already."""
+    doubled: int = 0
+    """Records left out because a later one is of the same machine."""
 
     def __len__(self) -> int:
         return len(self.machines)

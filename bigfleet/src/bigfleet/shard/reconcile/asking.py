@@ -57,6 +57,8 @@ class _Found:
     page: Page
     ids: list[str] = field(default_factory=list)
     digests: array[int] = field(default_factory=lambda: array("q"))
+    doubled: int = 0
+    """Records of which a later one is of the same machine."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -137,6 +139,10 @@ class Asking:
     async def _bring(self, feed: Feed, found: _Found, answer: Answer, ends: bool) -> None:
         """Queue the records of an answer that are news, then the end of the walk."""
         news = await self._news(feed, found, answer.walk)
+        if found.doubled:
+            doubles = Answer(answer.provider, answer.asked_at, answer.asked, answer.since)
+            doubles.doubled = found.doubled
+            await self._put(doubles)
         for start in range(0, len(news), PART):
             part = Answer(
                 answer.provider, answer.asked_at, answer.asked, answer.since, walk=answer.walk
@@ -158,10 +164,11 @@ class Asking:
     async def _news(self, feed: Feed, found: _Found, walk: Walk | None) -> list[int]:
         """The places of records that are not in the book as they are."""
         last = _last_places(found.ids)
-        if len(last) < len(found):
+        found.doubled = len(found) - len(last)
+        if found.doubled:
             _log.warning(
                 "provider lists machines twice: the last record of each is used",
-                extra={"provider": feed.name, "count": len(found) - len(last)},
+                extra={"provider": feed.name, "count": found.doubled},
             )
         row_of, known, strangers = self._book.inventory.row, self._digests, feed.strangers
         news: list[int] = []

@@ -33,6 +33,7 @@ from bigfleet.shard.reconcile.restoring import is_worth_remembering, restored
 I64 = npt.NDArray[np.int64]
 
 KNOWN: Final = 5
+_STRUCTURAL: Final = "structural"
 _MOST_COMPLAINTS: Final = 10_000
 _BOUND: Final = (MachineState.CONFIGURING, MachineState.CONFIGURED, MachineState.DRAINING)
 _log = logging.getLogger(__name__)
@@ -68,6 +69,9 @@ class Merger:
 
         A machine nobody knew costs 1, one that is known `KNOWN`.
         """
+        if answer.doubled:
+            into.refused[_STRUCTURAL] += answer.doubled
+            answer.doubled = 0
         if answer.refused:
             for refused, digest in answer.refused:
                 self._refuse(feed, answer.walk, refused, digest, into)
@@ -119,8 +123,16 @@ class Merger:
             machine_id = gone.ids[row]
             known = self.book.get(machine_id)
             is_theirs = known is not None and known.provider == gone.provider
-            if known is not None and is_theirs and not self.book.busy(machine_id):
-                self._remove(known, into, is_loss=True)
+            if known is None or not is_theirs:
+                continue
+            if self.book.busy(machine_id):
+                _log.warning(
+                    "inventory remove failed",
+                    extra={"machine": machine_id, "provider": gone.provider,
+                           "error": "an action on it is under way: looked at when it has ended"},
+                )  # fmt: skip
+                continue
+            self._remove(known, into, is_loss=True)
         gone.done += most
         if gone.done >= len(gone.rows):
             self.going.popleft()
