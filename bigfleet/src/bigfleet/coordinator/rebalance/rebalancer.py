@@ -157,13 +157,14 @@ class FleetRebalancer:
             # Whatever it was told does not hold any more.
             course.tell(move, ())
             try:
-                await course.reign.apply(verdict.step)
+                changes = await course.reign.apply(verdict.step)
             except (CoordinatorError, RefusalError):
                 course.put_back(move.id, words)
                 raise
             words = []
             before, move = move, course.reign.state.moves[move.id]
-            self._count(course, before, move)
+            if changes:
+                self._count(course, before, move)
 
     def _count(self, course: Course, before: Move, after: Move) -> None:
         if after.phase is before.phase:
