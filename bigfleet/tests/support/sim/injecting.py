@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 End = Callable[[], None] | None
 K = FaultKind
+PHANTOM_SECONDS: Final = 930.0
+"""By then a machine whose node died counts for nobody, and what that leads to has begun."""
 _LIVE: Final = frozenset({S.IDLE, S.CONFIGURING, S.CONFIGURED, S.DRAINING})
 
 
@@ -279,7 +281,9 @@ class Injector:
         for machine in self._rng.sample(nodes, min(len(nodes), 1 + int(3 * fault.strength))):
             cluster.lose_node(machine)
         # What replaces them makes them surplus, after the deadline for readiness.
-        self._world.monitor.excuse(cluster.id, self._world.loop.time())
+        now = self._world.loop.time()
+        self._world.monitor.excuse(cluster.id, now)
+        self._world.phantoms_until = now + PHANTOM_SECONDS
         return None
 
     # -- helpers ---------------------------------------------------------------------------------

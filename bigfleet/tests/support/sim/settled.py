@@ -119,6 +119,8 @@ class Settled:
 
         Where something is unmet there may be nothing to replace them with.
         """
+        if self._world.loop.time() < self._world.phantoms_until:
+            yield "a node died, and its machine still counts"
         lacking = {key[0] for key, verdict in self._verdicts.items() if not verdict.satisfied}
         for name, operator in self._world.operators.items():
             if name in lacking:

@@ -115,6 +115,8 @@ class World:
         self.operators: dict[str, SimOperator] = {}
         self.injector = Injector(self)
         self.lives: list[ShardLife] = []
+        self.phantoms_until = 0.0
+        """Until then a node that died may still count as a machine that serves."""
         self._build = build
         self._mutations_until_crash = 0
         self._restarts = self.rng("restarts")
