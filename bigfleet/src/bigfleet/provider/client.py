@@ -17,10 +17,10 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from bigfleet.model import Machine, MachineError, MachineState
-from bigfleet.provider.errors import SiteError, UnusableAnswerError, failed_call
+from bigfleet.provider.errors import FencedError, SiteError, UnusableAnswerError, failed_call
 from bigfleet.provider.transport import CallError, GrpcTransport, ListsRaw, Transport
 from bigfleet.wire.errors import UnknownStateError
-from bigfleet.wire.fencing import FencingStamps
+from bigfleet.wire.fencing import FencingStamps, Token
 from bigfleet.wire.machines import machine_from_proto
 from bigfleet.wire.tls import TlsFiles
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
@@ -122,7 +122,7 @@ class ProviderClient:
             sequence_number=token.sequence,
         )
         call = self._transport.create(request, seconds)
-        return await self._mutate("Create", machine_id, call, seconds)
+        return await self._mutate("Create", machine_id, token, call, seconds)
 
     async def configure(
         self,
@@ -145,7 +145,7 @@ class ProviderClient:
             sequence_number=token.sequence,
         )
         call = self._transport.configure(request, seconds)
-        return await self._mutate("Configure", machine_id, call, seconds)
+        return await self._mutate("Configure", machine_id, token, call, seconds)
 
     async def drain(
         self,
@@ -164,7 +164,7 @@ class ProviderClient:
             sequence_number=token.sequence,
         )
         call = self._transport.drain(request, seconds)
-        return await self._mutate("Drain", machine_id, call, seconds)
+        return await self._mutate("Drain", machine_id, token, call, seconds)
 
     async def delete(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Ack:
         """Give a host back."""
@@ -176,7 +176,7 @@ class ProviderClient:
             sequence_number=token.sequence,
         )
         call = self._transport.delete(request, seconds)
-        return await self._mutate("Delete", machine_id, call, seconds)
+        return await self._mutate("Delete", machine_id, token, call, seconds)
 
     async def get(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Machine:
         """One machine as it is now; MachineError when its record must not be taken."""
@@ -242,9 +242,18 @@ class ProviderClient:
         await self._transport.close()
 
     async def _mutate(
-        self, method: str, machine_id: str, call: Awaitable[pb.TransitionAck], seconds: float
+        self,
+        method: str,
+        machine_id: str,
+        token: Token,
+        call: Awaitable[pb.TransitionAck],
+        seconds: float,
     ) -> Ack:
-        ack = await self._answered(method, machine_id, call, seconds)
+        try:
+            ack = await self._answered(method, machine_id, call, seconds)
+        except FencedError as error:
+            error.sequence = token.sequence
+            raise
         try:
             return Ack(ack.operation_id, self._machine(method, ack.machine))
         except MachineError as error:

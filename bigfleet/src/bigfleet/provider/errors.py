@@ -44,6 +44,9 @@ class NotSupportedError(ProviderError):
 class FencedError(ProviderError):
     """The token was not newer than one the provider has seen; nothing was applied."""
 
+    sequence = 0
+    """The number of the token that was refused."""
+
 
 class UnusableAnswerError(ProviderError):
     """The provider said OK and something nobody here understands; its code is OK."""

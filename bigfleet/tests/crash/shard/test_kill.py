@@ -95,7 +95,7 @@ async def clusters(address: str, rng: Random) -> AsyncIterator[Fleet]:
 
 
 async def settled(shard: ShardProcess) -> None:
-    """All is decided two cycles after everybody has spoken, and nothing is left to do soon after."""
+    """All is decided two cycles after everybody has spoken, and nothing is left soon after."""
     spoken = await shard.until(
         "demand of all clusters",
         lambda: next((c for c in shard.cycles() if c["needs"] == CLUSTERS * ROWS), None),

@@ -202,8 +202,9 @@ async def _story(whole: Whole, soak: Soak, note: Callable[[str], None]) -> Soake
     ]
     for name in whole.world.operators:
         whole.scale(0, name)
-    latest = whole.loop.time() + HOME_SECONDS
-    while _away(whole) and whole.loop.time() < latest:
+    for _ in range(int(HOME_SECONDS / 60.0)):
+        if not _away(whole):
+            break
         await asyncio.sleep(60.0)
     complaints += _away(whole)
     complaints += _waiting(whole)

@@ -132,6 +132,7 @@ class Endings:
             "machine": attempt.order.machine,
             "method": error.method,
             "epoch": self._epoch,
+            "sequence": error.sequence,
             "error": error.text,
         }
         _log.error("provider fenced this shard's mutation", extra=keys)
