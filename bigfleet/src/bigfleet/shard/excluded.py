@@ -47,8 +47,7 @@ class Excluded:
             if before is None and after is not None and after.id in self._ids:
                 book.exclude(after.id, True)
 
-        if self._ids:
-            book.on_change.append(seen)
+        book.on_change.append(seen)
 
     async def set(self, book: Book, machine_id: str, excluded: bool) -> None:
         """Keep a machine out, or let it in again; durable when it returns."""

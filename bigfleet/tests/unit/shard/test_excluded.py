@@ -1,0 +1,87 @@
+"""Machines that a person keeps out stay out, over restarts, until somebody lets them in."""
+
+from __future__ import annotations
+
+import pytest
+
+from bigfleet.model import CapacityType, HostRef, Machine, MachineState
+from bigfleet.model.columns import Symbols
+from bigfleet.shard.book import Book
+from bigfleet.shard.errors import DataFileError
+from bigfleet.shard.excluded import FILE, Excluded
+from clocks import HandClock
+from coordinating import DictDisk, inline
+
+
+def machine(name: str) -> Machine:
+    return Machine(
+        name, MachineState.IDLE, HostRef("p", f"h-{name}"), "p", "", "", "t", "z",
+        CapacityType.ON_DEMAND, resources={"cpu": 4000},
+    )  # fmt: skip
+
+
+def book(*names: str) -> Book:
+    made = Book(Symbols(), HandClock())
+    for name in names:
+        made.take(machine(name))
+    return made
+
+
+def is_out(of: Book, name: str) -> bool:
+    known = of.get(name)
+    assert known is not None
+    return known.excluded
+
+
+async def test_what_is_kept_out_is_on_disk_before_it_counts() -> None:
+    disk, there = DictDisk(), book("m-1", "m-2")
+    excluded = Excluded(disk, inline)
+    await excluded.set(there, "m-1", True)
+    assert is_out(there, "m-1")
+    assert not is_out(there, "m-2")
+    assert disk.files[FILE] == b'["m-1"]'
+    disk.fails = True
+    with pytest.raises(OSError, match="no room"):
+        await excluded.set(there, "m-2", True)
+    assert not is_out(there, "m-2")
+    assert "m-2" not in excluded
+
+
+async def test_it_survives_a_restart_and_counts_as_machines_are_seen() -> None:
+    disk = DictDisk()
+    await Excluded(disk, inline).set(book("m-1"), "m-1", True)
+    again, later = Excluded(disk, inline), book()
+    again.load()
+    again.watch(later)
+    assert len(again) == 1
+    later.take(machine("m-1"))
+    later.take(machine("m-2"))
+    assert is_out(later, "m-1")
+    assert not is_out(later, "m-2")
+
+
+async def test_a_machine_that_is_let_in_stays_in() -> None:
+    disk, there = DictDisk(), book("m-1")
+    excluded = Excluded(disk, inline)
+    await excluded.set(there, "m-1", True)
+    await excluded.set(there, "m-1", False)
+    assert not is_out(there, "m-1")
+    again = Excluded(disk, inline)
+    again.load()
+    assert len(again) == 0
+
+
+async def test_a_machine_nobody_knows_yet_can_be_kept_out() -> None:
+    excluded, there = Excluded(DictDisk(), inline), book()
+    excluded.watch(there)
+    await excluded.set(there, "m-9", True)
+    there.take(machine("m-9"))
+    assert is_out(there, "m-9")
+
+
+@pytest.mark.parametrize("content", [b"", b"m-1", b"7", b'{"m": 1'])
+def test_an_unreadable_file_stops_the_start_with_the_remedy(content: bytes) -> None:
+    disk = DictDisk()
+    disk.files[FILE] = content
+    with pytest.raises(DataFileError, match="mend it, or remove it"):
+        Excluded(disk, inline).load()
