@@ -28,7 +28,7 @@ _STRETCH = 256
 def assign_with_workers(c: Cycle, workers: int, room: Room) -> Counters:
     """Phase 1's turns with proposals computed ahead by several threads."""
     size = c.rows
-    count = np.full(max(1, size), -1, np.int32)
+    count = np.zeros(max(1, size), np.int32)
     at = np.zeros(max(1, size) + 1, np.int64)
     room_for_takes = len(c.ho.bucket) + 1
     proposed = [np.zeros(room_for_takes, np.int32) for _ in range(workers)]

@@ -4,6 +4,7 @@ import pytest
 
 from bigfleet.decision import ActionKind, Carry, Policy, Reason, work
 from bigfleet.model import CapacityType, Need, Profile
+from bigfleet.model.facts import ClusterFacts
 from worlds import NOW, RACK, A, B, S, after, decide, label, machine, need, replace, serving, shard
 
 K = ActionKind
@@ -264,3 +265,18 @@ def test_types_of_gangs_that_take_turns_in_one_slot_decide_alike(
     ]
     outcome = decide(fleet, rows)
     assert sum(outcome.satisfied(i) for i in range(6)) == 4
+
+
+def test_gangs_that_name_their_places_count_only_what_is_free_there() -> None:
+    anywhere = gang(group="a")
+    profile = Profile.of([label(RACK, "Same", "r-2")], priority=100)
+    there = replace(gang(group="b"), profile=profile, arrival_ns=1)
+    outcome = decide([*rack("r-1", 4), *rack("r-2", 5)], [anywhere, there])
+    assert (outcome.domain(0), outcome.domain(1)) == ("r-1", "r-2")
+
+
+def test_an_unstamped_machine_of_a_cluster_that_has_not_reported_does_not_yield() -> None:
+    silent = {"c-silent": ClusterFacts(reported=False)}
+    fleet = [machine("m-0", S.CONFIGURED, cluster="c-silent", rack="r-1"), *rack("r-1", 1)]
+    outcome = decide(fleet, [gang(priority=1_000), need(B, cpu=64, priority=0)], facts=silent)
+    assert outcome.reason() is Reason.TOPOLOGY_UNSATISFIABLE

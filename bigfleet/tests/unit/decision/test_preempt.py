@@ -1,6 +1,6 @@
 """Preempt: excess first, then strictly lower needs, by score, and never more than is missing."""
 
-from bigfleet.decision import ActionKind, Carry, Policy, VictimWeights
+from bigfleet.decision import ActionKind, Carry, Policy, Reason, VictimWeights
 from bigfleet.model import CapacityType
 from bigfleet.model.facts import ClusterFacts
 from worlds import A, B, S, decide, machine, need, replace, serving
@@ -140,3 +140,22 @@ def test_capacity_freed_and_victims_found_are_told() -> None:
     plan = decide([serving("m-1", low)], [low, high]).plan
     assert plan.verdicts.victims.tolist() == [1, 0]
     assert plan.verdicts.freed[0].tolist() == [4000]
+
+
+def test_two_machines_on_their_way_are_both_counted() -> None:
+    high = need(A, cpu=8, unit=4, priority=1_000)
+    lows = [need(B, priority=0, group=f"v-{i}") for i in range(3)]
+    fleet = [
+        *(serving(f"m-{i}", lows[i], leaves_for=high) for i in range(2)),
+        serving("m-2", lows[2]),
+    ]
+    assert decide(fleet, [high, *lows]).does == {}
+
+
+def test_what_is_on_its_way_and_what_is_preempted_now_are_enough_together() -> None:
+    high = need(A, cpu=8, unit=4, priority=1_000)
+    lows = [need(B, priority=0, group=f"v-{i}") for i in range(2)]
+    fleet = [serving("m-0", lows[0], leaves_for=high), serving("m-1", lows[1])]
+    outcome = decide(fleet, [high, *lows])
+    assert outcome.does == {"m-1": K.PREEMPT}
+    assert outcome.reason() is Reason.PRIORITY_STARVED

@@ -83,7 +83,7 @@ def _take_head(
     subtract(sc, ma.cls[m], sc.left, ro.width[r], 1)
     at = sc.head_at[h]
     if at >= 0:
-        at = next_in_bucket(ma, ids, ro, fa, ho, wo, r, at + 1, sc.head_end[h], planned)
+        at = next_in_bucket(ma, ids, ro, fa, ho, wo, r, at, sc.head_end[h], planned)
         sc.head_at[h] = at
     set_head(ma, ids, sc, h, ho.bucket[at] if at >= 0 else -1)
 

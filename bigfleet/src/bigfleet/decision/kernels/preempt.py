@@ -228,7 +228,7 @@ def _pick_victims(
     ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int,
     picks: int,
 ) -> int:  # fmt: skip
-    """Machines of strictly lower needs, best score first, then id."""
+    """Machines of strictly lower needs, best score first, then id; its own are no lower."""
     width, profiles, score = ro.width[r], len(vi.priority), sc.head_x
     if covered(sc.left, width):
         return picks
@@ -326,18 +326,12 @@ def _next_victim(
         if (
             wo.preempt[m] < 0
             and not wo.moved[m]
-            and not (wo.claim[m] >= 0 and _same_row(ro, wo.claim[m], r))
             and fits(ma, ro, fa, r, m)
             and in_domain(ma, ro, fa, wo, r, m)
         ):
             return place
         place += 1
     return -1
-
-
-@inner
-def _same_row(ro: Rows, holder: int, r: int) -> bool:
-    return bool(holder == r or ro.parent[holder] == r)
 
 
 @inner
