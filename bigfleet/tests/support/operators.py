@@ -86,6 +86,7 @@ class Desk:
             self.metrics,
             lambda: Standing(coordinator_term=3, epoch=9),
             outbox_bound,
+            moment_seconds=0.0,
         )
         self.sessions.on_rollup.append(lambda cluster, _: self.woken.append(cluster))
 

@@ -159,9 +159,13 @@ class GrpcTransport:
             raise
         finally:
             line.calls -= 1
-            for idle in [other for other in self._retired if not other.calls]:
-                self._retired.discard(idle)
-                await idle.channel.close()
+            if self._retired:
+                await self._close_idle()
+
+    async def _close_idle(self) -> None:
+        for idle in [other for other in self._retired if not other.calls]:
+            self._retired.discard(idle)
+            await idle.channel.close()
 
     def _is_closed(self) -> bool:
         return self._closed

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from random import SystemRandom
+from random import Random, SystemRandom
 from typing import Final
 
 from bigfleet.observe.http import HttpServer, Pages, debug_pages
@@ -163,7 +163,8 @@ def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads
         disk=LocalDisk(serving.data_dir),
         offload=parsing,
         decide_in=deciding,
-        rng=SystemRandom(),
+        # Ids only have to differ; asking the system for each would cost more than they are worth.
+        rng=Random(SystemRandom().getrandbits(256)),
         connect=connect,
         timer=timer,
         cpu=time.process_time,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from prometheus_client import Counter
+
 from bigfleet.decision import ActionKind
 from bigfleet.observe.buckets import LONG, MEDIUM
 from bigfleet.observe.metrics import Instruments
@@ -24,6 +26,7 @@ class Executing:
         self._outcomes = make.counter(
             "action_execute_outcomes_total", "Ended actions.", kind=KINDS, outcome=OUTCOMES
         )
+        self._ended: dict[tuple[ActionKind | str, str], Counter] = {}
         self._depth = make.gauge("action_queue_depth", "Waiting actions.")
         self._inflight = make.gauge("execute_inflight", "Running actions.")
         self._create_failures = make.counter(
@@ -46,8 +49,11 @@ class Executing:
 
     def action_ended(self, kind: ActionKind | str, outcome: str) -> None:
         """One action ended; an outcome outside the list counts as `other`."""
-        known = outcome if outcome in OUTCOMES else "other"
-        self._outcomes.labels(kind_label(kind), known).inc()
+        series = self._ended.get((kind, outcome))
+        if series is None:
+            known = outcome if outcome in OUTCOMES else "other"
+            series = self._ended[kind, outcome] = self._outcomes.labels(kind_label(kind), known)
+        series.inc()
 
     def action_queue(self, depth: int, inflight: int) -> None:
         """Waiting and running actions now."""

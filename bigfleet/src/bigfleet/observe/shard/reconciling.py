@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from prometheus_client import Counter, Histogram
+
 from bigfleet.model import REJECT_REASONS, CapacityType
 from bigfleet.observe.buckets import MEDIUM
 from bigfleet.observe.metrics import CAPACITY_TYPES, OPEN, Instruments
@@ -47,6 +49,8 @@ class Reconciling:
             region=OPEN,
         )
         self._merged: dict[tuple[str, str], int] = {}
+        self._per_call: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
+        """Series by what they are about: looking them up costs more than counting."""
 
     def provider_known(self, provider: str, region: str) -> None:
         """A provider is dialled from now on: its series begin, and its age counts."""
@@ -77,8 +81,13 @@ class Reconciling:
 
     def provider_call(self, provider: str, method: str, code: str, seconds: float) -> None:
         """One call ended with a gRPC status name."""
-        self._calls.labels(provider, method, code).inc()
-        self._seconds.labels(provider, method).observe(seconds)
+        key = (provider, method, code)
+        known = self._per_call.get(key)
+        if known is None:
+            counter = self._calls.labels(provider, method, code)
+            known = self._per_call[key] = (counter, self._seconds.labels(provider, method))
+        known[0].inc()
+        known[1].observe(seconds)
 
     def machine_lost(self, capacity_type: CapacityType) -> None:
         """A bound machine vanished or failed."""

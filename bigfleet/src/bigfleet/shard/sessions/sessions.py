@@ -26,7 +26,7 @@ from bigfleet.shard.sessions.observations import Nodes, nodes_seen
 from bigfleet.shard.sessions.outbox import DEFAULT_BOUND
 from bigfleet.shard.sessions.rollups import OnRollUp, RollUps
 from bigfleet.shard.sessions.session import Session
-from bigfleet.shard.sessions.updates import Machines, NodeUpdates
+from bigfleet.shard.sessions.updates import MOMENT_SECONDS, Machines, NodeUpdates
 from bigfleet.wire.identity import cluster_name
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
@@ -60,6 +60,7 @@ class Sessions:
         metrics: SessionMetrics,
         standing: Callable[[], Standing] = Standing,
         outbox_bound: int = DEFAULT_BOUND,
+        moment_seconds: float = MOMENT_SECONDS,
     ) -> None:
         self.on_reclaim_ack: list[OnReclaimAck] = []
         self.on_open: list[OnSession] = []
@@ -73,7 +74,7 @@ class Sessions:
         self._standing = standing
         self._bound = outbox_bound
         self._open: dict[str, Session] = {}
-        self._updates = NodeUpdates(machines, nodes.node_name, self)
+        self._updates = NodeUpdates(machines, nodes.node_name, self, moment_seconds)
 
     # -- who is there ----------------------------------------------------------------------------
 

@@ -5,11 +5,12 @@ to that cluster, and to the one it concerned before: as failed, or as withdrawn,
 since of the frames in between some may have been superseded. A machine that failed and lost its
 binding is shown as failed until its provider has healed it. What a cluster without a session misses
 it is told by the replay, which reads each machine when its turn comes; farewells, which no replay
-would show, are kept for it.
+would show, are kept for it. States on the way to a cluster are told a moment later, if they last.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -25,6 +26,9 @@ OnChange = Callable[[Machine | None, Machine | None], None]
 _FAREWELLS: Final = 8192
 """Kept per cluster; the oldest go first."""
 _UNBOUND: Final = frozenset({S.SPECULATIVE, S.CREATING, S.IDLE, S.DELETING})
+_PASSING: Final = frozenset({S.CREATING, S.IDLE, S.CONFIGURING})
+"""States of a machine on its way to a cluster."""
+MOMENT_SECONDS: Final = 0.05
 _SHOWN: Final = (
     "state", "cluster", "host", "instance_type", "zone", "labels", "resources", "allocatable",
     "last_error",
@@ -74,13 +78,22 @@ def concerns(machine: Machine | None) -> str:
 class NodeUpdates:
     """Tells clusters of their machines."""
 
-    def __init__(self, machines: Machines, node_name: Callable[[str], str], lines: Lines) -> None:
+    def __init__(
+        self,
+        machines: Machines,
+        node_name: Callable[[str], str],
+        lines: Lines,
+        moment_seconds: float = MOMENT_SECONDS,
+    ) -> None:
         self._machines = machines
         self._node_name = node_name
         self._lines = lines
+        self._moment = moment_seconds
         self._failed: dict[str, str] = {}
         """Machines without a binding that a cluster sees as failed, and which cluster."""
         self._farewells: dict[str, OrderedDict[str, pb.NodeStateUpdate]] = {}
+        self._soon: dict[str, dict[str, None]] = {}
+        """Per cluster: machines it is told of in a moment."""
         machines.on_change.append(self.changed)
 
     def changed(self, before: Machine | None, after: Machine | None) -> None:
@@ -140,7 +153,31 @@ class NodeUpdates:
             # All machines of a shard are seen for the first time at once.
             self._lines.feed(cluster, after.id)
         elif was != cluster or _shows(before, after):
+            if after.state in _PASSING and self._later(cluster, after.id):
+                return
+            self._soon.get(cluster, {}).pop(after.id, None)
             self._lines.send(cluster, self._frame(after, cluster), node_key(after.id))
+
+    def _later(self, cluster: str, machine_id: str) -> bool:
+        """Tell of a machine in a moment, as it is then; False where nothing keeps the time.
+
+        States that a machine only passes through are often over before anybody could look.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        waiting = self._soon.setdefault(cluster, {})
+        if not waiting:
+            loop.call_later(self._moment, self._tell_of, cluster)
+        waiting[machine_id] = None
+        return True
+
+    def _tell_of(self, cluster: str) -> None:
+        for machine_id in self._soon.pop(cluster, {}):
+            frame = self.frame_now(cluster, machine_id)
+            if frame is not None:
+                self._lines.send(cluster, frame, node_key(machine_id))
 
     def _part(self, cluster: str, before: Machine, after: Machine | None) -> None:
         if after is None:

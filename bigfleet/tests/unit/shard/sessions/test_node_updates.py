@@ -63,6 +63,19 @@ async def test_every_state_of_a_machines_life_is_told_and_idle_ends_it() -> None
     assert await told(line) == []
 
 
+async def test_a_state_that_is_over_within_a_moment_is_not_told() -> None:
+    desk = Desk()
+    line = await desk.greet()
+    desk.book.take(machine("m-1", S.SPECULATIVE))
+    desk.book.start("m-1", S.CREATING, stamp=stamp("c-1"))
+    desk.book.take(machine("m-1", S.IDLE))
+    desk.book.start("m-1", S.CONFIGURING, "c-1")
+    assert await told(line) == [("m-1", "Configuring", False)]
+    desk.book.start("m-1", S.IDLE)
+    desk.book.take(machine("m-1", cluster="c-1"))
+    assert await told(line) == [("m-1", "Configured", False)]
+
+
 async def test_idle_after_configured_is_told_when_draining_was_not_seen() -> None:
     desk = Desk()
     desk.book.take(machine("m-1", cluster="c-1"))
