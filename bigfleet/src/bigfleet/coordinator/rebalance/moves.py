@@ -138,6 +138,10 @@ def advance(
     move: Move, donor: Side, recipient: Side, words: Sequence[Word], context: Context
 ) -> Verdict:
     """The next thing to do about a move."""
+    has_them_back = donor.has(move, End.RECIPIENT) or recipient.has(move, End.DONOR)
+    if has_them_back and move.phase in (Phase.PLANNED, Phase.DONOR_RELEASED):
+        # The row is older than what happened: it comes from a snapshot.
+        return _abandon(move, "it was abandoned before, by an earlier leader")
     match move.phase:
         case Phase.PLANNED:
             return _planned(move, donor, recipient, words, context)
@@ -156,7 +160,7 @@ def _planned(
     if given:
         return _to(move, Phase.DONOR_RELEASED, machine_ids=given)
     if recipient.has(move, End.RECIPIENT):
-        # The row is older than what happened: it comes from a snapshot.
+        # An old row again.
         return _adoption(move, recipient.has(move, End.RECIPIENT), context)
     if not donor.is_registered or not recipient.is_registered:
         return _abandon(move, "one of the shards was removed")

@@ -216,6 +216,14 @@ def test_a_recipient_that_came_back_with_the_machines_gives_them_up_first() -> N
     assert told(after(abandoned, gone, TOOK)) == [("b", "settle")], "nobody else is there"
 
 
+def test_a_row_from_before_the_machines_went_back_is_given_up_again() -> None:
+    back = replace(GAVE, held=(*GAVE.held, Held("m", End.RECIPIENT, IDS)))
+    gave_up = replace(TOOK, held=(*TOOK.held, Held("m", End.DONOR, IDS)))
+    for old in (Phase.PLANNED, Phase.DONOR_RELEASED):
+        assert phase(after(at(old), back)) is Phase.ABANDONED
+        assert phase(after(at(old), A, gave_up)) is Phase.ABANDONED
+
+
 # -- on the wire -------------------------------------------------------------------------------
 
 
