@@ -228,3 +228,15 @@ def test_what_would_be_redundant_is_kept_where_the_skew_needs_it() -> None:
     ]
     # The small one is cheaper per unit and comes first; without it z-a has two more than z-b.
     assert decide(fleet, [row]).does == {"m-small": K.BOOTSTRAP, "m-large": K.BOOTSTRAP}
+
+
+def test_of_idle_machines_alike_the_one_that_was_cheap_to_reclaim_is_spent_first() -> None:
+    dear, cheap = need(A, group="dear", reclamation=9), need(A, group="cheap", reclamation=2)
+    fleet = [
+        machine("m-1", serves=dear),
+        machine("m-2", serves=cheap),
+        machine("m-3", serves=replace(dear, group="other")),
+    ]
+    row = need(B, cpu=8, unit=4)
+    assert decide(fleet, [row]).serves() == {"m-1", "m-2"}
+    assert decide(fleet, [need(B)]).serves() == {"m-2"}
