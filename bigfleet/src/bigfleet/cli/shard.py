@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bigfleet.shard.settings import ShardSettings
 
+SWITCH_SECONDS = 0.002
 EXAMPLES = (
     "Examples: bigfleet shard --shard-id s-1 --provider-addr cloud=127.0.0.1:9001@eu  |  "
     "BIGFLEET_SHARD_ID=s-1 bigfleet shard --config shard.yaml --dry-run"
@@ -30,6 +32,10 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
         version=version(),
         paused=settings.pause,
     )
+
+    # While a decision is made in its thread, whoever serves sessions must not wait long for the
+    # interpreter: a Hello passes through it a dozen times.
+    sys.setswitchinterval(SWITCH_SECONDS)
 
     def listening(_listening: Listening) -> None:
         # What was built to start is there to stay; collections need not look at it again.

@@ -221,7 +221,6 @@ class Shard:
         self.sessions.on_rollup.append(self._rolled_up)
         self.sessions.on_reclaim_ack.append(self.executor.reclaim_acknowledged)
         self.sessions.on_close.append(self.outputs.session_ended)
-        self.sessions.on_open.append(lambda _cluster: self.pace.wake())
 
     def _changed(self, before: Machine | None, after: Machine | None) -> None:
         self.forced.changed(before, after, self.world.clock.now(), self.cycle.asked_at)

@@ -16,6 +16,10 @@ F = TypeVar("F")
 DEFAULT_BOUND: Final = 8192
 
 
+REPLAYED: Final = 128
+"""Frames of a replay that wait at the same time."""
+
+
 class OutboxFullError(Exception):
     """A frame found no room and replaces nothing."""
 
@@ -27,6 +31,7 @@ class Outbox(Generic[F]):
         if bound < 2:
             raise ValueError(f"an outbox of {bound} frames cannot take a replay: use 2 or more")
         self.bound = bound
+        self._few = min(bound // 2, REPLAYED)
         self._frames: OrderedDict[str | int, F] = OrderedDict()
         self._count = 0
         self._something = asyncio.Event()
@@ -73,13 +78,16 @@ class Outbox(Generic[F]):
             await self._done.wait()
 
     async def has_room(self) -> None:
-        """Returns when the outbox is at most half full: the other half is for what is new."""
-        while len(self._frames) > self.bound // 2:
+        """Returns when few frames wait: a replay must neither fill the outbox nor the memory.
+
+        The replays of all clusters come at once after a restart, frame by frame as they are read.
+        """
+        while len(self._frames) > self._few:
             await self._room.wait()
 
     def _changed(self) -> None:
         _set(self._something, bool(self._frames))
-        _set(self._room, len(self._frames) <= self.bound // 2)
+        _set(self._room, len(self._frames) <= self._few)
         _set(self._done, not self._frames and not self._on_hand)
 
 
