@@ -296,13 +296,11 @@ def _commanded() -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(_breaks())
 
-    configure, cli_process.configure_logs = cli_process.configure_logs, lambda *given: None  # type: ignore[assignment]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli_process, "configure_logs", lambda *given: None)
         process_command(ShardSettings, serve_well, ())(shard_id="s-1")
         with pytest.raises(FailureError):
             process_command(ShardSettings, serve_badly, ())(shard_id="s-1")
-    finally:
-        cli_process.configure_logs = configure
 
 
 async def _breaks() -> None:
