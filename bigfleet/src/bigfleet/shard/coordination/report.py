@@ -142,7 +142,7 @@ def summarise(fleet: MachineColumns, shard_id: str, providers: str) -> pb.ShardS
         free_by_class=_free(
             classes, fleet.symbols.resources, spare[:, S.IDLE], spare[:, S.SPECULATIVE]
         ),
-        quota_totals=_quota_totals(classes, per_state.sum(axis=1), shard_id),
+        quota_totals=_quota_totals(classes, per_state[:, 1:].sum(axis=1), shard_id),
     )
 
 
