@@ -14,6 +14,8 @@ import pytest
 from sim.run import run_seed
 from sim.shards import build
 
+pytestmark = pytest.mark.deep
+
 REGRESSIONS = Path(__file__).with_name("regressions.txt")
 EVERY_CHANGE = range(1, 21)
 NIGHTLY = range(1_001, 2_001)

@@ -23,6 +23,8 @@ from bigfleet.simcluster.run import WallClock
 from sizes import many
 from whole.processes import ShardProcess, processes, provided
 
+pytestmark = pytest.mark.deep
+
 MACHINES = 60
 CLUSTERS = 4
 ROWS = 4

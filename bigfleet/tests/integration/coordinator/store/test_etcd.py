@@ -29,6 +29,8 @@ from etcd_members import Cluster, running
 from storing import domain, engine_at, leading, opened, rows_in, until
 from tcp_proxy import Proxy
 
+pytestmark = pytest.mark.deep
+
 
 class Counts:
     def __init__(self) -> None:

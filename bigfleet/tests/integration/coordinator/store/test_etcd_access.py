@@ -21,6 +21,8 @@ from etcd_members import Cluster, running
 from storing import RealClock, domain, in_threads, leading, opened
 from tcp_proxy import Proxy
 
+pytestmark = pytest.mark.deep
+
 
 def engine(place: StorePlace) -> Engine:
     return open_store(place, RealClock(), in_threads)

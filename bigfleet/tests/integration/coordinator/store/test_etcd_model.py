@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from bigfleet.coordinator.store.interface import RowKey
 from etcd_members import Cluster
 from store_commits import Commit, commits
 from storing import engine_at, leading, opened, rows_in
+
+pytestmark = pytest.mark.deep
 
 
 @settings(

@@ -27,6 +27,8 @@ from storing import cancelled, domain, engine_at, leading, opened, rows_in, unti
 from tcp_proxy import Proxy
 from writers import Writer, writer
 
+pytestmark = pytest.mark.deep
+
 BAR_SECONDS = 5.0
 RUNS = range(25 if os.environ.get("MODE") == "nightly" else 2)
 

@@ -15,6 +15,8 @@ from bigfleet.coordinator.store.restoring import restore
 from etcd_members import Cluster
 from storing import domain, engine_at, leading, opened, rows_in
 
+pytestmark = pytest.mark.deep
+
 ENGINES = ("sqlite", "etcd")
 ROWS = [
     Row("shards", "a", b'{"address":"a:1"}'),
