@@ -144,7 +144,11 @@ def advance(
         return _abandon(move, "it was abandoned before, by an earlier leader")
     match move.phase:
         case Phase.PLANNED:
-            return _planned(move, donor, recipient, words, context)
+            verdict = _planned(move, donor, recipient, words, context)
+            if _is_given_up(verdict) and recipient.is_registered and not recipient.is_heard:
+                # A row from a snapshot may be older than the adoption: the recipient knows.
+                return Verdict()
+            return verdict
         case Phase.DONOR_RELEASED:
             return _released(move, donor, recipient, words, context)
         case Phase.RECIPIENT_ADOPTED | Phase.DONE:
@@ -319,6 +323,10 @@ def _to(
 ) -> Verdict:
     kept = move.tries if tries is None else tries
     return Verdict(step=StepMove(move.id, phase, machine_ids, kept, reason, shift))
+
+
+def _is_given_up(verdict: Verdict) -> bool:
+    return verdict.step is not None and verdict.step.phase is Phase.ABANDONED
 
 
 def _abandon(move: Move, reason: str) -> Verdict:

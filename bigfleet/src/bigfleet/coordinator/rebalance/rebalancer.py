@@ -197,19 +197,20 @@ class FleetRebalancer:
 
     async def _sweep_up(self, course: Course) -> None:
         """Forget moves that are over, that nobody holds and nobody will ask about."""
-        now = course.reign.clock.now()
+        now, state = course.reign.clock.now(), course.reign.state
         over = sorted(
-            (move for move in course.reign.state.moves.values() if move.phase.is_over),
+            (move for move in state.moves.values() if move.phase.is_over),
             key=lambda move: move.updated_at,
         )
         spare = len(over) - _MOST_OVER
-        gone = [
-            move.id
-            for number, move in enumerate(over)
-            if now - move.updated_at
-            > (rules.COOLDOWN_SECONDS if number < spare else rules.KEPT_SECONDS) * _NS
-            and not course.is_held(move.id)
-        ]
+        gone = []
+        for number, move in enumerate(over):
+            kept = rules.COOLDOWN_SECONDS if number < spare else rules.KEPT_SECONDS
+            if move.phase is Phase.ABANDONED and move.recipient not in state.shards:
+                # Should it come back with the machines, somebody has to know whose they are.
+                kept = max(kept, rules.KEPT_FOR_THE_GONE_SECONDS if move.machine_ids else 0.0)
+            if now - move.updated_at > kept * _NS and not course.is_held(move.id):
+                gone.append(move.id)
         if gone:
             await course.reign.apply(ForgetMoves(tuple(gone)))
             course.forget(gone)

@@ -45,5 +45,7 @@ SILENT_SECONDS: Final = 120.0
 """A new leader waits so long for a donor's word before it goes on without."""
 KEPT_SECONDS: Final = 3_600.0
 """Moves that are over can be looked at for so long."""
+KEPT_FOR_THE_GONE_SECONDS: Final = 30 * 24 * 3_600.0
+"""The same for moves whose machines were taken back from a shard that was removed."""
 LOOK_SECONDS: Final = 5.0
 """While moves are under way, they are looked at so often even if nobody says anything."""

@@ -90,6 +90,12 @@ def test_a_planned_move_ends_with_either_shard() -> None:
         assert phase(after(at(Phase.PLANNED), *sides)) is Phase.ABANDONED
 
 
+def test_a_planned_move_is_not_given_up_before_its_recipient_was_heard() -> None:
+    late = Context(NOW + int((rules.PICK_SECONDS + 1) * SECOND))
+    assert after(at(Phase.PLANNED), A, replace(B, is_heard=False), context=late) == WAIT
+    assert phase(after(at(Phase.PLANNED), A, TOOK, context=late)) is Phase.RECIPIENT_ADOPTED
+
+
 def test_machines_are_drained_then_asked_for_by_name_once_they_had_time() -> None:
     move = at(Phase.PLANNED, tier=Tier.PREEMPT)
     assert told(after(move)) == [("a", "drain")]
