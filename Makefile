@@ -65,8 +65,9 @@ bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provide
 		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard"
 
 .PHONY: soak
-soak: $(STAMP) ## Ten minutes of churn on a provider with 100,000 machines
+soak: kernels ## Ten minutes of churn on a provider, ten on a shard; LONG=1 two hours on real processes
 	@$(BIN)/python -m providerkit.bench.churn 600
+	@$(BIN)/python tools/soak.py $(if $(LONG),--long) $(ARGS)
 
 # `make -k lint` goes on after the first complaint.
 .PHONY: lint lint-style lint-types lint-layers lint-deps lint-rules

@@ -160,11 +160,14 @@ class Whole:
             await asyncio.sleep(0.1)
 
     def bound(self, name: str = "c1") -> int:
-        """Machines that are Configured for a cluster, as its provider says."""
+        """Machines that are Configured for a cluster, as provider and shard say."""
+        book = self.world.shard.book
         return sum(
-            slot.cluster == name and slot.state is S.CONFIGURED
+            known.cluster == name and known.state is S.CONFIGURED and not book.busy(slot.id)
             for provider in self.world.providers.values()
             for slot in provider.slots.values()
+            if slot.cluster == name and slot.state is S.CONFIGURED
+            if (known := book.get(slot.id)) is not None
         )
 
     def metric(self, name: str, **labels: str) -> float:

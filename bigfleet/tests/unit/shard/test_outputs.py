@@ -1,0 +1,90 @@
+"""Where decisions go: rails and queue first, then everybody who shows what was decided."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from bigfleet.shard.execute.rails import RailSettings
+from bigfleet.shard.tuning import Tuning
+from whole.living import Setting, Whole, cluster, live, provider
+
+
+def setting(replicas: int = 4, **rails: object) -> Setting:
+    def tune(tuning: Tuning) -> Tuning:
+        return replace(tuning, rails=RailSettings(**rails))  # type: ignore[arg-type]
+
+    return Setting([provider("p1", 10)], [cluster(replicas=replicas)], tune)
+
+
+async def met(whole: Whole, replicas: int = 4) -> None:
+    await whole.until(lambda: whole.bound() == replicas, 300.0, f"{replicas} bound machines")
+
+
+def test_a_cycle_is_shown_to_everybody() -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        await asyncio.sleep(30.0)
+        outputs = whole.shard.outputs
+        assert outputs.views is not None
+        assert outputs.views.plan.verdicts.satisfied.all()
+        assert whole.metric("shortfalls") == 0
+        assert whole.metric("demand_machines", interruption_penalty_bucket="0") == 1
+        cluster_side = whole.operator().cluster
+        assert all(verdict.satisfied for verdict in cluster_side.verdicts.values())
+        assert cluster_side.hints
+        last = list(outputs.cycles.since(0))[-1]
+        assert last.cycle == whole.shard.cycle.number
+        assert whole.metric("cycles_total", trigger="wakeup") > 0
+        assert whole.metric("start_to_first_decision_seconds") > 0
+
+    live(setting(), story)
+
+
+def test_what_exceeds_a_cycles_limit_follows_at_once() -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        assert whole.metric("actions_deferred_total") > 0
+        assert whole.loop.time() < 60.0
+
+    live(setting(replicas=8, max_actions=1), story)
+
+
+def test_rows_that_came_and_went_are_counted_once() -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        assert whole.metric("cycle_changes_total", kind="need_added") == 1
+        whole.scale(5)
+        await met(whole, 5)
+        assert whole.metric("cycle_changes_total", kind="need_changed") == 1
+        assert whole.metric("cycle_changes_total", kind="machine_changed") >= 4
+
+    live(setting(), story)
+
+
+def test_a_new_session_is_told_again() -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        await asyncio.sleep(15.0)
+        told = whole.operator().cluster
+        told.verdicts.clear()
+        told.hints.clear()
+        whole.operator().disconnect()
+        await whole.until(lambda: bool(told.verdicts and told.hints), 60.0, "hints and verdicts")
+
+    live(setting(), story)
+
+
+def test_a_shortfall_that_gets_old_escalates() -> None:
+    async def story(whole: Whole) -> None:
+        asked: list[float] = []
+        whole.shard.outputs.escalate = lambda: asked.append(whole.loop.time())
+        whole.scale(20)
+        await whole.until(lambda: whole.metric("shortfalls") == 1, 60.0, "a shortfall")
+        await whole.until(lambda: bool(asked), 120.0, "an escalation")
+        aged = sum(
+            whole.metric("shortfalls_aged", bucket=b) for b in ("1-9", "10-59", "60-299", "300+")
+        )
+        assert aged == 1
+
+    live(setting(), story)
