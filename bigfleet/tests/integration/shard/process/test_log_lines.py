@@ -213,9 +213,10 @@ async def _nobody_there(whole: Whole) -> None:
     whole.world.network.cut("s1", "c1")
     whole.world.board.break_streams("c1")
     await whole.until(lambda: not whole.shard.sessions.connected("c1"), 60.0, "a lost session")
-    machine = whole.shard.book.bound("c1")[0]
     whole.world.monitor.excuse("c1", whole.loop.time())
-    assert whole.shard.drain(machine, "to see what happens")
+    # Some are left alone for a while, after what was tried while the provider was away.
+    bound = whole.shard.book.bound("c1")
+    assert any(whole.shard.drain(machine, "to see what happens") for machine in bound)
     await asyncio.sleep(5.0)
     whole.world.network.mend_all()
     await whole.until(lambda: whole.operator().connected, 120.0, "a session")
