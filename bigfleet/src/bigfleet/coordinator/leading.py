@@ -18,11 +18,13 @@ from bigfleet.coordinator.errors import NotLeaderError
 from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.reign import Counts as ReignCounts
 from bigfleet.coordinator.reign import Reign
-from bigfleet.coordinator.store.errors import StoreUnavailableError
+from bigfleet.coordinator.store.errors import StoreFullError, StoreUnavailableError
 from bigfleet.coordinator.store.interface import WRITE_SECONDS, Leader, Leadership, Loaded, Store
 
 RETRY_SECONDS: Final = 1.0
 DUTY_RETRY_SECONDS: Final = 30.0
+_PASSING: Final = (StoreUnavailableError, StoreFullError)
+"""What an administrator mends while this process waits."""
 _log = logging.getLogger(__name__)
 
 Duty = Callable[[Reign], Awaitable[None]]
@@ -98,7 +100,7 @@ class Leading:
         while True:
             try:
                 await self._store.open()
-            except StoreUnavailableError as error:
+            except _PASSING as error:
                 await self._pause(error)
             else:
                 return
@@ -123,7 +125,7 @@ class Leading:
         while True:
             try:
                 leadership = await self._store.campaign(self.address)
-            except StoreUnavailableError as error:
+            except _PASSING as error:
                 await self._pause(error)
                 continue
             try:

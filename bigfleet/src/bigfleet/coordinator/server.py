@@ -16,7 +16,6 @@ from typing import Final
 from bigfleet.coordinator.coordinator import Coordinator, World
 from bigfleet.coordinator.leading import Duty
 from bigfleet.coordinator.ports import Clock, Offload
-from bigfleet.coordinator.real import SystemClock, Threads
 from bigfleet.coordinator.rebalance import FleetRebalancer
 from bigfleet.coordinator.rebalancer import Rebalancer
 from bigfleet.coordinator.reign import Reign
@@ -27,6 +26,7 @@ from bigfleet.coordinator.store.exporting import Exporter, Exports
 from bigfleet.coordinator.store.interface import Store, StoreCounts, StorePlace
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet.observe.http import HttpServer, Pages
+from bigfleet.observe.process import SystemClock, Threads
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls
 from bigfleet.wire.tls import TlsFiles

@@ -7,6 +7,7 @@
     logs       log lines as text or JSON
     http       /metrics, probes and debug pages, on a thread of their own
     settings   flags, environment and file as one checked value
+    process    the clock and threads of a real process
 
 Names, labels and label values of metrics, and the words that open log lines, are a public
 interface.

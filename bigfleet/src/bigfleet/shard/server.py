@@ -16,6 +16,7 @@ from random import Random, SystemRandom
 from typing import Final
 
 from bigfleet.observe.http import HttpServer, Pages, debug_pages
+from bigfleet.observe.process import SystemClock, Threads, timer
 from bigfleet.provider import GrpcTransport, ProviderClient, ProviderSite
 from bigfleet.shard.admin import SERVICE as ADMIN_SERVICE
 from bigfleet.shard.admin import ShardAdminServicer
@@ -27,7 +28,6 @@ from bigfleet.shard.facade import Facade
 from bigfleet.shard.metered import MeteredTransport
 from bigfleet.shard.reading import SERVICE as READ_SERVICE
 from bigfleet.shard.reading import ShardReadServicer
-from bigfleet.shard.real import SystemClock, Threads, timer
 from bigfleet.shard.sessions.grpc_server import add_sessions
 from bigfleet.shard.shard import Count, Shard, World
 from bigfleet.shard.tuning import Tuning

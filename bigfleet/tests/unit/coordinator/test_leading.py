@@ -18,6 +18,7 @@ from bigfleet.coordinator.state import (
     SetQuota,
 )
 from bigfleet.coordinator.store.errors import StoreFullError, StoreUnavailableError
+from bigfleet.coordinator.store.interface import Leadership
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinators import Fleet, leading, running, until
 from memory_store import MemoryStore, Shared
@@ -125,6 +126,25 @@ def test_a_store_that_is_away_is_waited_for() -> None:
     why, leads, _ = virtual_loop(1).run(story())
     assert "no leader is known" in why
     assert leads
+
+
+def test_a_disk_that_is_full_when_it_campaigns_is_waited_for() -> None:
+    async def story() -> bool:
+        fleet = Fleet()
+        full = [StoreFullError("no room")] * 5
+        campaign = fleet.store.campaign
+
+        async def campaign_without_room(address: str) -> Leadership:
+            if full:
+                raise full.pop()
+            return await campaign(address)
+
+        fleet.store.campaign = campaign_without_room  # type: ignore[method-assign]
+        async with running(fleet):
+            await asyncio.sleep(10)
+            return fleet.coordinator.leading.is_leader
+
+    assert virtual_loop(1).run(story())
 
 
 async def test_every_write_is_counted_by_how_it_ended(fleet: Fleet) -> None:

@@ -133,9 +133,14 @@ class Exporter:
             return
         except (StoreError, OSError) as error:
             _log.warning(
-                "no snapshot was exported, the next try is in %g s: %s", self._every, error
+                "snapshot export failed; the next try is in %g s",
+                self._every,
+                extra={"error": str(error)},
             )
             self._counts.snapshot_exported("error")
             return
-        _log.info("snapshot exported: %s, %d bytes", path, len(snapshot.data))
+        _log.info(
+            "snapshot exported",
+            extra={"path": str(path), "bytes": len(snapshot.data), "term": leadership.term},
+        )
         self._counts.snapshot_exported("success")

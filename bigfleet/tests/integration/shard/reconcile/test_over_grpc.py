@@ -8,11 +8,11 @@ from random import Random
 
 from bigfleet.model import Machine, MachineState, PenaltyBucket, Stamp
 from bigfleet.model.columns import Symbols
+from bigfleet.observe.process import SystemClock, Threads
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
 from bigfleet.provider.fake import FakeProvider
 from bigfleet.shard.book import Book
 from bigfleet.shard.disk import LocalDisk
-from bigfleet.shard.real import SystemClock, Threads
 from bigfleet.shard.reconcile.answers import Reconciled
 from bigfleet.shard.reconcile.epoch import next_epoch
 from bigfleet.shard.reconcile.journal import Entry, Journal

@@ -11,7 +11,7 @@ import grpc.aio
 import pytest
 
 from bigfleet.model import MachineState, Profile
-from bigfleet.shard.real import Threads
+from bigfleet.observe.process import Threads
 from bigfleet.shard.sessions.grpc_server import SERVICE, Context, add_sessions
 from bigfleet.wire.channel import open_channel
 from bigfleet.wire.server import WireServer

@@ -85,7 +85,9 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(
     assert path.read_bytes() == b"old"
 
 
-async def test_failures_are_counted_and_the_next_export_is_tried(tmp_path: Path) -> None:
+async def test_failures_are_counted_and_told_and_the_next_export_is_tried(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     counts = Counts()
     store = Snapshots(
         tmp_path,
@@ -98,3 +100,6 @@ async def test_failures_are_counted_and_the_next_export_is_tried(tmp_path: Path)
     async with asyncio.timeout(10):
         await exporter.run(Leadership(9))
     assert counts.outcomes == ["success", "error", "success"]
+    (told,) = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert told.message.startswith("snapshot export failed")
+    assert getattr(told, "error", "") == "away"

@@ -1,4 +1,4 @@
-"""The ports of a real process: its clock, a thread to compute in, and how long things take."""
+"""The clock and the threads of a real process: what parts are given as ports outside of tests."""
 
 from __future__ import annotations
 
