@@ -38,7 +38,15 @@ from bigfleet.model.machine import (
     MachineState,
     Stamp,
 )
-from bigfleet.model.need import Need, NeedKey, OrderKey, StampKey, aggregate_rows, total_order_key
+from bigfleet.model.need import (
+    Need,
+    NeedKey,
+    OrderKey,
+    StampKey,
+    aggregate_rows,
+    size_class,
+    total_order_key,
+)
 from bigfleet.model.penalty import PenaltyBucket, bucket_from_int, bucket_of
 from bigfleet.model.profile import Profile, Spread, SpreadMode
 from bigfleet.model.quantity import (
@@ -111,6 +119,7 @@ __all__ = [
     "parse_quantity",
     "parse_resources",
     "quantity_from_milli",
+    "size_class",
     "total_order_key",
     "validate_machine",
 ]

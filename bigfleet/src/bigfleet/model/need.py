@@ -55,6 +55,14 @@ class Need:
         return (self.cluster, self.profile.shape_fingerprint, self.group)
 
 
+def size_class(request: Resources) -> str:
+    """The names and the power of two of each amount; equal texts are one class.
+
+    Rows are split by it, so that one large request does not set the min unit of small ones.
+    """
+    return ",".join(f"{name}:{max(0, request[name] - 1).bit_length()}" for name in sorted(request))
+
+
 def aggregate_rows(rows: Iterable[Need]) -> list[Need]:
     """Rows of equal identity added up, in the order each identity first appeared.
 

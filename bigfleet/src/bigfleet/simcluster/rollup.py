@@ -12,7 +12,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from bigfleet.model import Need, Profile, Resources, SpreadMode, format_resources, maximum
+from bigfleet.model import (
+    Need,
+    Profile,
+    Resources,
+    SpreadMode,
+    format_resources,
+    maximum,
+    size_class,
+)
 from bigfleet.simcluster.workload import Workload, WorkObject
 from bigfleet.wire.needs import need_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
@@ -24,11 +32,6 @@ RowKey = tuple[str, str, str]
 
 _NEEDS_TAG: Final = b"\x1a"
 """Field 3 of the roll-up, a message."""
-
-
-def size_class(request: Resources) -> str:
-    """The names and the power of two of each amount; equal texts are one class."""
-    return ",".join(f"{name}:{max(0, request[name] - 1).bit_length()}" for name in sorted(request))
 
 
 def row_key(what: WorkObject) -> RowKey:

@@ -13,10 +13,11 @@ from bigfleet.model import (
     Requirement,
     Spread,
     SpreadMode,
+    size_class,
 )
 from bigfleet.simcluster import Mix, Workload, WorkObject, make_workload
 from bigfleet.simcluster.changing import Change, apply
-from bigfleet.simcluster.rollup import RollUps, size_class
+from bigfleet.simcluster.rollup import RollUps
 from bigfleet.wire.needs import need_from_proto
 
 Row = tuple[tuple[str, str, str], dict[str, int], dict[str, int]]

@@ -4,10 +4,18 @@ from random import Random
 
 import pytest
 
-from bigfleet.model import LABEL_ZONE, Operator, Profile, Requirement, Spread, SpreadMode
+from bigfleet.model import (
+    LABEL_ZONE,
+    Operator,
+    Profile,
+    Requirement,
+    Spread,
+    SpreadMode,
+    size_class,
+)
 from bigfleet.simcluster import Mix, Workload, WorkloadError, WorkObject, make_workload
 from bigfleet.simcluster.changing import Change, apply
-from bigfleet.simcluster.rollup import RollUps, row_key, size_class
+from bigfleet.simcluster.rollup import RollUps, row_key
 
 PLAIN = Profile.of()
 GANG = Profile.of([Requirement.of(LABEL_ZONE, Operator.SAME)])

@@ -1,0 +1,234 @@
+"""A CapacityRequest as a value: a profile, a group, and what one request asks for.
+
+Requests of one workload differ in little but their names, so what was read once is remembered by
+what was written: tens of thousands of objects become a few profiles and a few sets of amounts.
+The API server has checked most of it; what still cannot be carried is refused alone, with the
+reason that is counted and the words its owner reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from bigfleet.model import (
+    ModelError,
+    Need,
+    Operator,
+    PenaltyError,
+    Profile,
+    QuantityError,
+    Requirement,
+    RequirementError,
+    Spread,
+    SpreadMode,
+    bucket_of,
+    parse_resources,
+    size_class,
+)
+from bigfleet.operator.errors import BadRequestError
+from bigfleet.wire.needs import check_amount
+
+BAD_OPERATOR: Final = "bad_operator"
+BAD_QUANTITY: Final = "bad_quantity"
+ACKNOWLEDGED: Final = "Acknowledged"
+PENDING: Final = "Pending"
+UNMET: Final = "Unmet"
+CO_LOCATION_NAMESPACES: Final = "bigfleet.lucy.sh/co-location-namespaces"
+_CACHED: Final = 16_384
+_OPERATORS: Final = {
+    operator.value: operator
+    for operator in Operator
+    if operator not in (Operator.SAME, Operator.UNSPECIFIED)
+}
+Amount = str | int | float
+Amounts = tuple[tuple[str, int], ...]
+"""Milli-units by name, sorted; hashable."""
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    pass
+
+
+class Meta(_Part):
+    """Metadata of a CapacityRequest."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class StatusCondition(_Part):
+    """One condition of a CapacityRequest."""
+
+    type: str = ""
+    status: str = ""
+
+
+class Status(_Part):
+    """How far a CapacityRequest is."""
+
+    phase: str = ""
+    conditions: tuple[StatusCondition, ...] | None = None
+
+
+class CapacityRequest(_Part):
+    """A CapacityRequest; its spec is read by `demand_of`, so that a bad one spoils no list."""
+
+    metadata: Meta = Meta()
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: Status = Status()
+
+
+class _Expression(_Part):
+    key: str
+    operator: str
+    values: tuple[str, ...] | None = None
+
+
+class _SpreadSpec(_Part):
+    topology_key: str
+    max_skew: int = 1
+    when_unsatisfiable: str = SpreadMode.DO_NOT_SCHEDULE.value
+
+
+class _Selector(_Part):
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[_Expression, ...] | None = None
+
+
+class _Near(_Part):
+    topology_key: str
+    label_selector: _Selector | None = None
+
+
+class _Spec(_Part):
+    resources: dict[str, Amount]
+    requirements: tuple[_Expression, ...] | None = None
+    priority: int = 0
+    interruption_penalty: Amount | None = None
+    reclamation_penalty: Amount | None = None
+    topology_spread: tuple[_SpreadSpec, ...] | None = None
+    co_location: _Near | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one CapacityRequest asks for."""
+
+    profile: Profile
+    amounts: Amounts
+    size_class: str
+    group: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The row it is added up in: fingerprint, group, size class."""
+        return (self.profile.fingerprint, self.group, self.size_class)
+
+    @property
+    def compares(self) -> bool:
+        """Whether it uses Gt or Lt, which an older shard cannot read."""
+        return any(r.operator in (Operator.GT, Operator.LT) for r in self.profile.requirements)
+
+    def need(self) -> Need:
+        """This request alone, as a row."""
+        one = dict(self.amounts)
+        return Need("", self.profile, one, one, group=self.group, size_class=self.size_class)
+
+
+_decoder: Final = msgspec.json.Decoder(_Spec)
+
+
+def demand_of(request: CapacityRequest) -> Demand:
+    """What a CapacityRequest asks for; a BadRequestError where no roll-up can carry it."""
+    try:
+        spec = _decoder.decode(request.spec)
+    except msgspec.MsgspecError as error:
+        reason = BAD_QUANTITY if "resources" in str(error) else BAD_OPERATOR
+        raise BadRequestError(reason, f"its spec cannot be read: {error}") from error
+    try:
+        amounts, size = _amounts(tuple(sorted(spec.resources.items())))
+        near = spec.co_location
+        profile = _profile(
+            spec.requirements or (),
+            spec.topology_spread or (),
+            spec.priority,
+            _text(spec.interruption_penalty),
+            _text(spec.reclamation_penalty),
+            "" if near is None else near.topology_key,
+        )
+    except (QuantityError, PenaltyError) as error:
+        raise BadRequestError(BAD_QUANTITY, str(error)) from error
+    except ModelError as error:
+        raise BadRequestError(BAD_OPERATOR, str(error)) from error
+    group = "" if near is None else group_of(near, _namespace(request.metadata))
+    return Demand(profile, amounts, size, group)
+
+
+def group_of(near: _Near, namespace: str) -> str:
+    """The gang: topology key, namespace and selector, the selector in one canonical form."""
+    selector = near.label_selector or _Selector()
+    expressions = sorted(
+        {(key, "In", (value,)) for key, value in (selector.match_labels or {}).items()}
+        | {
+            (one.key, one.operator, tuple(sorted(set(one.values or ()))))
+            for one in selector.match_expressions or ()
+        }
+    )
+    encoded = msgspec.json.encode([near.topology_key, namespace, expressions])
+    return f"{namespace}/{near.topology_key}/{hashlib.sha256(encoded).hexdigest()[:20]}"
+
+
+def _namespace(meta: Meta) -> str:
+    return (meta.annotations or {}).get(CO_LOCATION_NAMESPACES) or meta.namespace
+
+
+@lru_cache(maxsize=_CACHED)
+def _amounts(items: tuple[tuple[str, Amount], ...]) -> tuple[Amounts, str]:
+    if not items:
+        raise QuantityError("resources are empty: name at least one")
+    parsed = parse_resources({name: _text(amount) or "0" for name, amount in items})
+    for name, milli in parsed.items():
+        check_amount(name, milli, "resources")
+    asked = {name: milli for name, milli in parsed.items() if milli}
+    return tuple(sorted(asked.items())), size_class(asked)
+
+
+@lru_cache(maxsize=_CACHED)
+def _profile(
+    requirements: tuple[_Expression, ...],
+    spread: tuple[_SpreadSpec, ...],
+    priority: int,
+    interruption: str | None,
+    reclamation: str | None,
+    near: str,
+) -> Profile:
+    wanted = [_requirement(one) for one in requirements]
+    if near:
+        wanted.append(Requirement.of(near, Operator.SAME))
+    hard = [
+        Spread(one.topology_key, one.max_skew)
+        for one in spread
+        if one.when_unsatisfiable != SpreadMode.SCHEDULE_ANYWAY
+    ]
+    return Profile.of(wanted, hard, priority, bucket_of(interruption), bucket_of(reclamation))
+
+
+def _requirement(one: _Expression) -> Requirement:
+    operator = _OPERATORS.get(one.operator)
+    if operator is None:
+        raise RequirementError(
+            f"{one.key}: operator {one.operator!r} does not exist: use {', '.join(_OPERATORS)}"
+        )
+    return Requirement.of(one.key, operator, one.values or ())
+
+
+def _text(amount: Amount | None) -> str | None:
+    return amount if amount is None or isinstance(amount, str) else str(amount)

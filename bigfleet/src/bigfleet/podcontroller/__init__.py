@@ -1,0 +1,13 @@
+"""The pod controller: one CapacityRequest for every Pod that is demand.
+
+    pods          the fields of Pods and Nodes that are read
+    demand        whether a Pod is demand
+    ownership     which nodes BigFleet brought
+    requirements  node selector and affinity as requirements
+    penalties     what interrupting a Pod costs
+    request       Pod -> CapacityRequest
+    controller    keeps the two in step
+    server        the process: lease, watches, probes
+
+It knows nothing of shards: what it writes is read by the operator.
+"""

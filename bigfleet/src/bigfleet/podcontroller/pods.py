@@ -1,0 +1,194 @@
+"""The fields of Pods, Nodes, UpcomingNodes and CapacityRequests that the pod controller reads.
+
+Partial structs: everything else of an object is passed over when it is decoded, which is what
+makes a list of many thousand Pods cheap.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from bigfleet.kube.podspec import Amounts, Condition, Container, ContainerStatus
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    pass
+
+
+class Owner(_Part):
+    """An owner of an object."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class Meta(_Part):
+    """Metadata of any object."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: tuple[Owner, ...] = ()
+
+
+class Expression(_Part):
+    """A requirement of a selector."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = ()
+
+
+class NodeTerm(_Part):
+    """One of several OR-ed terms of a node affinity."""
+
+    match_expressions: tuple[Expression, ...] | None = ()
+    match_fields: tuple[Expression, ...] | None = ()
+
+
+class NodeSelector(_Part):
+    """Terms of which one has to hold."""
+
+    node_selector_terms: tuple[NodeTerm, ...] = ()
+
+
+class NodeAffinity(_Part):
+    """Only what is required is read."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+
+
+class LabelSelector(_Part):
+    """Which Pods."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[Expression, ...] | None = None
+
+
+class PodAffinityTerm(_Part):
+    """Pods to be near to."""
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] | None = None
+
+
+class PodAffinity(_Part):
+    """Only what is required is read."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
+
+
+class Affinity(_Part):
+    """Where a Pod wants to be."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+
+
+class TopologySpread(_Part):
+    """How Pods are spread."""
+
+    topology_key: str = ""
+    max_skew: int = 1
+    when_unsatisfiable: str = "DoNotSchedule"
+
+
+class Gate(_Part):
+    """Something that has to happen before a Pod is scheduled."""
+
+    name: str = ""
+
+
+class PodSpec(_Part):
+    """What a Pod wants."""
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: dict[str, str] | None = None
+    resources: Amounts | None = None
+    node_name: str = ""
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    topology_spread_constraints: tuple[TopologySpread, ...] | None = None
+    priority: int | None = None
+    priority_class_name: str = ""
+    scheduling_gates: tuple[Gate, ...] | None = None
+
+
+class PodStatus(_Part):
+    """How a Pod is."""
+
+    phase: str = ""
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+
+class Pod(_Part):
+    """A Pod."""
+
+    metadata: Meta = Meta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return (self.metadata.namespace, self.metadata.name)
+
+
+class NodeSpec(_Part):
+    """What a Node is."""
+
+    provider_id: str = msgspec.field(default="", name="providerID")
+
+
+class Node(_Part):
+    """A Node."""
+
+    metadata: Meta = Meta()
+    spec: NodeSpec = NodeSpec()
+
+
+class UpcomingStatus(_Part):
+    """Which node a machine has become."""
+
+    phase: str = ""
+    node_ref: dict[str, str] | None = None
+    provider_id: str = msgspec.field(default="", name="providerID")
+
+
+class UpcomingNode(_Part):
+    """A machine that BigFleet brings."""
+
+    metadata: Meta = Meta()
+    status: UpcomingStatus = UpcomingStatus()
+
+
+class RequestSpec(_Part):
+    """What may change in a CapacityRequest."""
+
+    resources: dict[str, str] | None = None
+    priority: int = 0
+
+
+class RequestStatus(_Part):
+    """How far a CapacityRequest is."""
+
+    phase: str = ""
+
+
+class Request(_Part):
+    """A CapacityRequest."""
+
+    metadata: Meta = Meta()
+    spec: RequestSpec = RequestSpec()
+    status: RequestStatus = RequestStatus()

@@ -1,0 +1,107 @@
+"""Node selector and required node affinity of a Pod as one list of requirements.
+
+A CapacityRequest has no OR. Terms that differ only in the values of one key become one In; of
+others the first is used, and a note says so. Terms that no node can satisfy are dropped, as the
+scheduler does; where nothing but such terms is left, the Pod can run nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bigfleet.model import LABEL_INSTANCE_TYPE, Operator, Requirement, RequirementError
+from bigfleet.podcontroller.pods import Expression, NodeTerm, PodSpec
+
+ANYWHERE: Final = Requirement(LABEL_INSTANCE_TYPE, Operator.EXISTS)
+_OPERATORS: Final = {
+    operator.value: operator
+    for operator in Operator
+    if operator not in (Operator.SAME, Operator.UNSPECIFIED)
+}
+Term = frozenset[Requirement]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Requirements, or none where the Pod can run nowhere; notes are for its owner."""
+
+    requirements: tuple[Requirement, ...] | None
+    notes: tuple[str, ...] = ()
+
+
+def wanted_nodes(spec: PodSpec) -> Wanted:
+    """What a Pod asks of its node."""
+    chosen = {
+        Requirement.of(key, Operator.IN, (value,))
+        for key, value in (spec.node_selector or {}).items()
+    }
+    affinity = spec.affinity and spec.affinity.node_affinity
+    selector = affinity and affinity.required_during_scheduling_ignored_during_execution
+    notes: list[str] = []
+    if selector:
+        terms = _readable(selector.node_selector_terms, notes)
+        if not terms:
+            notes.append("No term of the required node affinity can hold on any node.")
+            return Wanted(None, tuple(notes))
+        chosen |= _one_term(terms, notes)
+    return Wanted(tuple(sorted(chosen)) or (ANYWHERE,), tuple(notes))
+
+
+def merged(terms: list[Term]) -> Term | None:
+    """One term that holds exactly where one of these does; None where there is no such."""
+    first = terms[0]
+    if all(term == first for term in terms):
+        return first
+    for one in sorted(first):
+        if one.operator is not Operator.IN:
+            continue
+        rest = first - {one}
+        values = [_values_beside(rest, one.key, term) for term in terms]
+        if all(found is not None for found in values):
+            united = {value for found in values if found for value in found}
+            return rest | {Requirement.of(one.key, Operator.IN, united)}
+    return None
+
+
+def _values_beside(rest: Term, key: str, term: Term) -> tuple[str, ...] | None:
+    """The values of the one In on `key` by which a term differs from the rest, if that is all."""
+    others = term - rest
+    if len(others) != 1 or not rest <= term:
+        return None
+    (other,) = others
+    return other.values if other.key == key and other.operator is Operator.IN else None
+
+
+def _one_term(terms: list[Term], notes: list[str]) -> Term:
+    one = merged(terms)
+    if one is not None:
+        return one
+    notes.append(
+        f"The required node affinity has {len(terms)} terms that differ in more than the values "
+        "of one key; capacity is asked for by the first."
+    )
+    return terms[0]
+
+
+def _readable(terms: tuple[NodeTerm, ...], notes: list[str]) -> list[Term]:
+    found: list[Term] = []
+    for term in terms:
+        if term.match_fields:
+            notes.append("A node affinity by field names single nodes; the field is left out.")
+        expressions = term.match_expressions or ()
+        if not expressions and not term.match_fields:
+            # As for the scheduler, a term without anything holds nowhere.
+            continue
+        try:
+            found.append(frozenset(_requirement(expression) for expression in expressions))
+        except RequirementError as error:
+            notes.append(f"A term of the required node affinity can never hold: {error}.")
+    return found
+
+
+def _requirement(expression: Expression) -> Requirement:
+    operator = _OPERATORS.get(expression.operator)
+    if operator is None:
+        raise RequirementError(f"operator {expression.operator!r} does not exist")
+    return Requirement.of(expression.key, operator, expression.values or ())

@@ -1,0 +1,170 @@
+"""The CapacityRequest of a Pod, and Pods that have none."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bigfleet.podcontroller.demand import Verdict, verdict
+from bigfleet.podcontroller.errors import DefaultsError
+from bigfleet.podcontroller.penalties import read_defaults
+from bigfleet.podcontroller.pods import Pod
+from bigfleet.podcontroller.request import Translation, request_name, translate
+from kubeobjects import pod, read
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def of(document: dict[str, Any], **defaults: dict[str, str]) -> Translation:
+    return translate(read(Pod, document), defaults)
+
+
+def spec_of(document: dict[str, Any], **defaults: dict[str, str]) -> dict[str, Any]:
+    request = of(document, **defaults).request
+    assert request is not None
+    spec: dict[str, Any] = request["spec"]
+    return spec
+
+
+def judged(document: dict[str, Any], *, foreign: bool = False) -> Verdict:
+    return verdict(read(Pod, document), on_foreign_node=foreign)
+
+
+def test_a_request_belongs_to_its_pod() -> None:
+    request = of(pod("web-0", uid="8f1c")).request
+    assert request is not None
+    assert request["metadata"] == {
+        "name": request_name("web-0", "8f1c"),
+        "namespace": "default",
+        "labels": {"bigfleet.lucy.sh/owned-by-pod": "8f1c"},
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "8f1c", "controller": True}
+        ],
+    }
+    assert request["spec"] == {
+        "requirements": [{"key": "node.kubernetes.io/instance-type", "operator": "Exists"}],
+        "resources": {"cpu": "500m", "memory": "1Gi", "pods": "1"},
+        "priority": 0,
+    }
+
+
+def test_the_name_follows_from_name_and_uid() -> None:
+    assert re.fullmatch(r"cr-pod-web-0-[0-9a-f]{10}", request_name("web-0", "8f1c"))
+    assert request_name("web-0", "8f1c") == request_name("web-0", "8f1c")
+    assert request_name("web-0", "8f1c") != request_name("web-0", "8f1d")
+
+
+@pytest.mark.parametrize("name", ["a" * 253, "a" * 234 + ".b" + "c" * 17, "a" * 234 + "-b"])
+def test_a_long_name_is_cut_to_a_valid_one(name: str) -> None:
+    made = request_name(name, "8f1c")
+    assert len(made) <= 253
+    assert SUBDOMAIN.fullmatch(made)
+
+
+def test_priority_and_hard_spreading_are_copied() -> None:
+    constraints = [
+        {"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"},
+        {"topologyKey": "rack", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"},
+    ]
+    spec = spec_of(pod(priority=7, topologySpreadConstraints=constraints))
+    assert spec["priority"] == 7
+    assert spec["topologySpread"] == [
+        {"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"}
+    ]
+
+
+def near(**term: Any) -> dict[str, Any]:
+    selector = {
+        "matchLabels": {"job": "x"},
+        "matchExpressions": [{"key": "role", "operator": "Exists"}],
+    }
+    terms = [{"topologyKey": "zone", "labelSelector": selector, **term}, {"topologyKey": "rack"}]
+    return pod(affinity={"podAffinity": {REQUIRED: terms}})
+
+
+def test_the_first_required_pod_affinity_is_the_place_to_share() -> None:
+    assert spec_of(near())["coLocation"] == {
+        "topologyKey": "zone",
+        "labelSelector": {
+            "matchLabels": {"job": "x"},
+            "matchExpressions": [{"key": "role", "operator": "Exists"}],
+        },
+    }
+
+
+def test_namespaces_of_an_affinity_are_kept() -> None:
+    request = of(near(namespaces=["b", "a"])).request
+    assert request is not None
+    annotations = request["metadata"]["annotations"]
+    assert annotations == {"bigfleet.lucy.sh/co-location-namespaces": "a,b"}
+    own = of(near(namespaces=["default"])).request
+    assert own is not None
+    assert "annotations" not in own["metadata"]
+
+
+def test_penalties_come_from_annotations_else_from_the_priority_class() -> None:
+    defaults = {"gold": {"interruptionPenalty": "16", "reclamationPenalty": "2"}}
+    stated = {"bigfleet.lucy.sh/interruption-penalty": "500m"}
+    spec = spec_of(pod(priorityClassName="gold", annotations=stated), **defaults)
+    assert (spec["interruptionPenalty"], spec["reclamationPenalty"]) == ("500m", "2")
+    assert "interruptionPenalty" not in spec_of(pod(priorityClassName="lead"), **defaults)
+
+
+@pytest.mark.parametrize("text", ["-1", "much", ""])
+def test_a_bad_penalty_is_said_and_the_default_used(text: str) -> None:
+    bad = {"bigfleet.lucy.sh/interruption-penalty": text}
+    found = of(pod(priorityClassName="gold", annotations=bad), gold={"interruptionPenalty": "16"})
+    assert found.request is not None
+    assert found.request["spec"]["interruptionPenalty"] == "16"
+    assert "interruption-penalty is passed over" in found.notes[0]
+
+
+def test_a_pod_that_can_run_nowhere_asks_for_nothing_and_says_why() -> None:
+    terms = [{"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["x"]}]}]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    found = of(pod(affinity=affinity))
+    assert found.request is None
+    assert found.notes
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (pod(), Verdict.DEMAND),
+        (pod(node="n-1", phase="Running"), Verdict.DEMAND),
+        (pod(phase="Succeeded"), Verdict.TERMINAL),
+        (pod(phase="Failed"), Verdict.TERMINAL),
+        (pod(deleted=True), Verdict.LEAVING),
+        (pod(annotations={"kubernetes.io/config.mirror": "x"}), Verdict.SKIPPED),
+        (pod(annotations={"kubernetes.io/config.source": "file"}), Verdict.SKIPPED),
+        (pod(annotations={"kubernetes.io/config.source": "api"}), Verdict.DEMAND),
+        (pod(owner="DaemonSet"), Verdict.SKIPPED),
+        (pod(owner="Node"), Verdict.SKIPPED),
+        (pod(owner="ReplicaSet"), Verdict.DEMAND),
+        (pod(annotations={"bigfleet.lucy.sh/ignore": "true"}), Verdict.IGNORED),
+        (pod(annotations={"bigfleet.lucy.sh/ignore": "false"}), Verdict.DEMAND),
+        (pod(schedulingGates=[{"name": "wait"}]), Verdict.GATED),
+        (pod(schedulingGates=[]), Verdict.DEMAND),
+    ],
+)
+def test_which_pods_are_demand(document: dict[str, Any], expected: Verdict) -> None:
+    assert judged(document) is expected
+
+
+def test_a_pod_on_a_node_that_was_there_before_is_no_demand() -> None:
+    assert judged(pod(node="old"), foreign=True) is Verdict.FOREIGN
+
+
+def test_the_file_of_defaults_is_checked(tmp_path: Path) -> None:
+    assert read_defaults(None) == {}
+    path = tmp_path / "defaults.yaml"
+    path.write_text("gold: {interruptionPenalty: 16}\nlead: {}\n")
+    assert read_defaults(path) == {"gold": {"interruptionPenalty": "16"}, "lead": {}}
+    for wrong in ("gold: 16", "gold: {penalty: 1}", "gold: {reclamationPenalty: -1}", "[1]", "{"):
+        path.write_text(wrong)
+        with pytest.raises(DefaultsError, match=str(path)):
+            read_defaults(path)
+    with pytest.raises(DefaultsError, match="cannot be read"):
+        read_defaults(tmp_path / "none.yaml")
