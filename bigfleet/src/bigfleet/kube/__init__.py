@@ -1,0 +1,95 @@
+"""The small Kubernetes client: what the operator and the pod controller need of an API server.
+
+    config = load(kubeconfig)                       # a file, the Pod's own, or the user's
+    async with KubeClient.connect(config, qps=50) as client:
+        pods = Informer(client, PODS.read_as(DemandPod))
+        pods.on_change(queue.put)                   # every change, once, in order
+        task = asyncio.create_task(pods.run())
+        await pods.wait_synced()
+        await client.apply(CAPACITY_REQUESTS, name, body, namespace, manager="bigfleet")
+
+    config    where the API server is and who we are
+    transport one request: rate, retries, deadline, typed errors
+    client    typed calls; decoding into partial structs
+    watching  list, then watch, for ever;  informer keeps a copy and tells of changes
+    lease     leader election;  events  what `kubectl describe` shows
+    objects   structs and names of Kubernetes' kinds;  fleet  of our own
+
+One event loop, nothing that blocks. Knows nothing of shards, roll-ups or machines.
+"""
+
+from bigfleet.kube.backoff import Backoff
+from bigfleet.kube.client import Body, Eviction, KubeClient
+from bigfleet.kube.config import ClusterConfig, from_kubeconfig, in_cluster, load
+from bigfleet.kube.decoding import BadObject, EventKind, Page, WatchEvent
+from bigfleet.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    DeadlineError,
+    DecodeError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    KubeConfigError,
+    KubeError,
+    NotFoundError,
+    ServerError,
+    ThrottledError,
+    UnauthorizedError,
+    UnreachableError,
+)
+from bigfleet.kube.events import EventRecorder, ObjectRef
+from bigfleet.kube.informer import Change, ChangeKind, Handler, Informer
+from bigfleet.kube.lease import LeaderElection, LeaseTimes
+from bigfleet.kube.objects import Meta, Object, OwnerReference, Partial, Resource, key_of
+from bigfleet.kube.ports import Clock, Observer, SystemClock
+
+__all__ = [
+    "AlreadyExistsError",
+    "ApiError",
+    "Backoff",
+    "BadObject",
+    "BadRequestError",
+    "Body",
+    "Change",
+    "ChangeKind",
+    "Clock",
+    "ClusterConfig",
+    "ConflictError",
+    "DeadlineError",
+    "DecodeError",
+    "EventKind",
+    "EventRecorder",
+    "Eviction",
+    "ForbiddenError",
+    "GoneError",
+    "Handler",
+    "Informer",
+    "InvalidError",
+    "KubeClient",
+    "KubeConfigError",
+    "KubeError",
+    "LeaderElection",
+    "LeaseTimes",
+    "Meta",
+    "NotFoundError",
+    "Object",
+    "ObjectRef",
+    "Observer",
+    "OwnerReference",
+    "Page",
+    "Partial",
+    "Resource",
+    "ServerError",
+    "SystemClock",
+    "ThrottledError",
+    "UnauthorizedError",
+    "UnreachableError",
+    "WatchEvent",
+    "from_kubeconfig",
+    "in_cluster",
+    "key_of",
+    "load",
+]

@@ -1,0 +1,172 @@
+"""Events on objects, which is how Kubernetes tells people what happened (`kubectl describe`).
+
+Emitting never waits and never fails: events go into a bounded queue that one writer empties, and
+the oldest is dropped when it is full. The same words about the same object are one event whose
+count grows. Events are advice; nothing depends on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from asyncio import Event as Bell
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from bigfleet.kube.client import KubeClient
+from bigfleet.kube.errors import AlreadyExistsError, KubeError, NotFoundError
+from bigfleet.kube.objects import EVENTS, ObjectLike, Resource
+
+log = structlog.get_logger()
+
+QUEUE: Final = 1000
+REMEMBERED: Final = 4096
+"""Events whose count is kept up; older ones start anew."""
+AT_MOST_EVERY: Final = 60.0
+"""Seconds between two writes of the same event; what comes in between is only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """What an event is about."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+    @classmethod
+    def to(cls, resource: Resource[object], found: ObjectLike) -> ObjectRef:
+        """The reference to an object that was read."""
+        meta = found.metadata
+        return cls(resource.api_version, resource.kind, meta.name, meta.namespace, meta.uid)
+
+
+@dataclass(slots=True)
+class _Told:
+    """An event that was emitted: how often, and what the API server knows of it."""
+
+    ref: ObjectRef
+    warning: bool
+    reason: str
+    message: str
+    name: str
+    first_seen: str
+    count: int = 0
+    written: int = 0
+    written_at: float = float("-inf")
+
+
+class EventRecorder:
+    """Emits events in the name of one component."""
+
+    def __init__(self, client: KubeClient, component: str, *, instance: str = "") -> None:
+        self._client = client
+        self._component = component
+        self._instance = instance or component
+        self._told: OrderedDict[tuple[ObjectRef, str, str], _Told] = OrderedDict()
+        self._waiting: OrderedDict[tuple[ObjectRef, str, str], None] = OrderedDict()
+        self._bell = Bell()
+        self.dropped = 0
+
+    def normal(self, ref: ObjectRef, reason: str, message: str) -> None:
+        """Something went as it should."""
+        self._emit(ref, reason, message, warning=False)
+
+    def warn(self, ref: ObjectRef, reason: str, message: str) -> None:
+        """Something needs a person's eye. `reason` is one word in CamelCase."""
+        self._emit(ref, reason, message, warning=True)
+
+    def _emit(self, ref: ObjectRef, reason: str, message: str, *, warning: bool) -> None:
+        key = (ref, reason, message)
+        told = self._told.get(key)
+        if told is None:
+            told = self._told[key] = _Told(
+                ref, warning, reason, message[:1024], self._name(key), self._now()
+            )
+            if len(self._told) > REMEMBERED:
+                self._told.popitem(last=False)
+        self._told.move_to_end(key)
+        told.count += 1
+        recently = self._client.clock.monotonic() - told.written_at < AT_MOST_EVERY
+        if recently or key in self._waiting:
+            return
+        self._waiting[key] = None
+        if len(self._waiting) > QUEUE:
+            self._waiting.popitem(last=False)
+            self.dropped += 1
+        self._bell.set()
+
+    async def run(self) -> None:
+        """Write what was emitted, until cancelled."""
+        while True:
+            await self._bell.wait()
+            self._bell.clear()
+            while self._waiting:
+                key, _ = self._waiting.popitem(last=False)
+                told = self._told.get(key)
+                if told is not None:
+                    await self._write(told)
+
+    async def _write(self, told: _Told) -> None:
+        told.written_at = self._client.clock.monotonic()
+        count = told.count
+        namespace = told.ref.namespace or "default"
+        try:
+            if told.written:
+                try:
+                    await self._recount(told, namespace, count)
+                except NotFoundError:
+                    await self._client.create(EVENTS, self._body(told, namespace), namespace)
+            else:
+                await self._client.create(EVENTS, self._body(told, namespace), namespace)
+        except AlreadyExistsError:
+            await self._recount_quietly(told, namespace, count)
+        except KubeError as error:
+            log.warning("event not written", reason=told.reason, error=str(error))
+            return
+        told.written = count
+
+    async def _recount(self, told: _Told, namespace: str, count: int) -> None:
+        patch = {"count": count, "lastTimestamp": self._now(), "message": told.message}
+        await self._client.merge_patch(EVENTS, told.name, patch, namespace)
+
+    async def _recount_quietly(self, told: _Told, namespace: str, count: int) -> None:
+        try:
+            await self._recount(told, namespace, count)
+        except KubeError as error:
+            log.warning("event not written", reason=told.reason, error=str(error))
+
+    def _body(self, told: _Told, namespace: str) -> dict[str, object]:
+        ref = told.ref
+        return {
+            "metadata": {"name": told.name, "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": ref.api_version,
+                "kind": ref.kind,
+                "name": ref.name,
+                **({"namespace": ref.namespace} if ref.namespace else {}),
+                **({"uid": ref.uid} if ref.uid else {}),
+            },
+            "type": "Warning" if told.warning else "Normal",
+            "reason": told.reason,
+            "message": told.message,
+            "count": told.count,
+            "firstTimestamp": told.first_seen,
+            "lastTimestamp": self._now(),
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "reportingInstance": self._instance,
+        }
+
+    def _name(self, key: tuple[ObjectRef, str, str]) -> str:
+        ref, reason, message = key
+        words = "\0".join((ref.uid, ref.kind, self._component, reason, message))
+        # The same name from both replicas, so that two never tell the same twice.
+        return f"{ref.name[:200]}.{hashlib.sha256(words.encode()).hexdigest()[:16]}"
+
+    def _now(self) -> str:
+        return self._client.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
