@@ -1,12 +1,14 @@
-"""All benchmarks of the provider side: `python -m providerkit.bench` prints their rows as JSON.
+"""The benchmarks of the provider side: `python -m providerkit.bench [ROW...]` prints rows as JSON.
 
 Progress goes to stderr. A scenario with a wrong result gives rows without figures, and the reason.
 """
 
+import argparse
 import asyncio
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from providerkit.bench import certify, churn, provider
@@ -22,10 +24,26 @@ async def measure(scenario: Scenario) -> list[Row]:
     return middle(rounds)
 
 
+def chosen(names: Sequence[str]) -> list[Scenario]:
+    """The scenarios that measure these rows; without names, all."""
+    everything = (*provider.SCENARIOS, *churn.SCENARIOS, *certify.SCENARIOS)
+    known = [bar.name for scenario in everything for bar in scenario.bars]
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"no row {name}; there are {', '.join(known)}")
+    return [
+        scenario
+        for scenario in everything
+        if not names or any(bar.name in names for bar in scenario.bars)
+    ]
+
+
 def main() -> None:
-    """Measure everything."""
+    """Measure everything, or the rows that are named."""
+    parser = argparse.ArgumentParser(prog="python -m providerkit.bench", description=__doc__)
+    parser.add_argument("row", nargs="*", help="such as provider.list.20000; default: all")
+    scenarios = chosen(parser.parse_args().row)
     rows: list[Row] = []
-    scenarios = (*provider.SCENARIOS, *churn.SCENARIOS, *certify.SCENARIOS)
     for number, scenario in enumerate(scenarios, 1):
         names = ", ".join(bar.name for bar in scenario.bars)
         sys.stderr.write(f"[{number}/{len(scenarios)}] {names}\n")

@@ -112,7 +112,7 @@ def _run_suite(
     *,
     quiet: bool,
 ) -> None:
-    from bigfleet.cli.results import print_results, results_document
+    from bigfleet.cli.results import print_results, results_document, with_earlier
     from bigfleet.cli.suite import PARTS, benchmarks, outside_rows
 
     parts = (*PARTS, *outside)
@@ -130,11 +130,13 @@ def _run_suite(
     for part, command in outside.items():
         if only in ("", part):
             rows += outside_rows(part, command, quiet=quiet)
-    document = results_document(rows)
     if output is not None:
+        kept = rows
         if str(output) != "-":
             output.parent.mkdir(parents=True, exist_ok=True)
-        write_document(document, output)
+            if only or sizes:
+                kept = with_earlier(rows, output)
+        write_document(results_document(kept), output)
     if str(output) != "-":
         print_results(rows)
     failed = [str(row["name"]) for row in rows if not row["ok"]]

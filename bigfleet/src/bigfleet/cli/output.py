@@ -118,15 +118,19 @@ def steps(what: str, total: int, *, quiet: bool = False) -> Iterator[Steps]:
 
 
 def table(*columns: str, title: str = "") -> Table:
-    """A table in the one style all commands use; columns that end in > are right-aligned."""
+    """A table in the one style all commands use.
+
+    Columns that end in > are right-aligned, those that end in ! are never broken over lines.
+    """
     made = Table(title=title or None, title_justify="left", title_style="bold", box=None)
     for column in columns:
         right = column.endswith(">")
         made.add_column(
-            column.removesuffix(">"),
+            column.rstrip(">!"),
             justify="right" if right else "left",
             header_style="dim",
             overflow="fold",
+            no_wrap=column.endswith("!"),
         )
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -16,6 +17,27 @@ from bigfleet.cli.suite import Row
 def results_document(rows: Sequence[Row]) -> dict[str, object]:
     """What bench/results.json holds."""
     return {"machine": machine_facts(), "commit": commit(), "results": list(rows)}
+
+
+def with_earlier(rows: Sequence[Row], path: Path) -> list[Row]:
+    """These rows, and those of the file that were not measured now, each with its own commit.
+
+    A part measured alone must not throw away what the other parts' rows say.
+    """
+    now = commit()
+    measured = [{**row, "commit": now} for row in rows]
+    names = {row["name"] for row in rows}
+    return [row for row in _rows_of(path) if row["name"] not in names] + measured
+
+
+def _rows_of(path: Path) -> list[Row]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    earlier: list[Row] = document.get("results", [])
+    said = document.get("commit", "")
+    return [{"commit": said, **row} for row in earlier]
 
 
 def machine_facts() -> dict[str, object]:
@@ -50,17 +72,21 @@ def commit() -> str:
 
 
 def print_results(rows: Sequence[Row]) -> None:
-    """The table a person reads."""
-    made = table("", "p50>", "p99>", "max>", "value>", "bar>", "unit", "", title="Results")
+    """The table a person reads, and below it what went wrong."""
+    made = table("!", "p50>", "p99>", "max>", "value>", "bar>", "unit!", "", title="Results")
     for row in rows:
         good = bool(row["ok"])
+        said = "ok" if good else "wrong" if "complaint" in row else "slow"
         made.add_row(
             plain(str(row["name"])),
             *(_number(row[key]) for key in ("p50", "p99", "max", "value", "bar")),
             plain(str(row["unit"])),
-            plain("ok" if good else str(row.get("complaint", "slow")), "green" if good else "red"),
+            plain(said, "green" if good else "red"),
         )
     out.print(made)
+    for row in rows:
+        if "complaint" in row:
+            out.print(plain(f"{row['name']}: {row['complaint']}"))
 
 
 def _number(value: object) -> str:

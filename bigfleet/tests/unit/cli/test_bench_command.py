@@ -124,3 +124,27 @@ def test_a_part_from_outside_that_says_nothing_is_not_ok(tmp_path: Path) -> None
     assert result.exit_code == 1
     assert "1 of 1 not ok: provider" in result.stderr
     assert run("bench", "suite", "--output", "-", "--outside", "provider").exit_code == 2
+
+
+def test_a_part_measured_alone_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
+    results = tmp_path / "results.json"
+    results.write_text(
+        json.dumps(
+            {
+                "commit": "earlier",
+                "results": [{"name": "engine.x.1", "value": 1}, {"name": "moon.far.1", "value": 2}],
+            }
+        )
+    )
+    row = {"name": "moon.far.1", "unit": "s", "ok": True, "value": 3.0, "bar": 9.0,
+           **dict.fromkeys(("p50", "p99", "max"))}  # fmt: skip
+    words = f"import json; print(json.dumps([{row!r}]))"
+    result = run(
+        *("bench", "suite", "--output", str(results), "--only", "moon"),
+        *("--outside", f'moon={sys.executable} -c "{words}"'),
+    )
+    assert result.exit_code == 0
+    kept, measured = json.loads(results.read_text())["results"]
+    assert (kept["name"], kept["value"], kept["commit"]) == ("engine.x.1", 1, "earlier")
+    assert (measured["name"], measured["value"]) == ("moon.far.1", 3.0)
+    assert measured["commit"] != "earlier"
