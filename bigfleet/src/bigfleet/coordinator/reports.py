@@ -2,7 +2,8 @@
 
 A report counts only if it is newer than the last one of its shard: a later life, or a later number
 in the same life. Everything is replaced by the next report, except a summary, which stays until
-another one comes.
+another one comes. Summaries are most of it, and are kept as they came: decoded, those of two
+hundred shards would be most of a coordinator's memory.
 """
 
 from __future__ import annotations
@@ -23,10 +24,17 @@ class Heard:
     cycle: int
     heartbeat_at: int
     seconds: float
-    summary: pb.ShardSummary | None = None
+    encoded_summary: bytes | None = None
     summary_at: int = 0
     shortfalls: tuple[pb.Shortfall, ...] = ()
     transfers: tuple[pb.HeldTransfer, ...] = ()
+
+    @property
+    def summary(self) -> pb.ShardSummary | None:
+        """What the shard has, decoded anew each time; None while it never said."""
+        if self.encoded_summary is None:
+            return None
+        return pb.ShardSummary.FromString(self.encoded_summary)
 
 
 class Reports:
@@ -44,16 +52,24 @@ class Reports:
         """A new report replaces the one before. An empty list of shortfalls clears them."""
         last = self._heard.get(report.shard_id)
         has_summary = report.HasField("summary")
+        # Parts of a message keep the whole of it in memory, so what is kept is copied.
+        kept = pb.ShardReport(shortfalls=report.shortfalls, transfers=report.transfers)
         heard = Heard(
             shard_id=report.shard_id,
             epoch=report.shard_epoch,
             cycle=report.cycle,
             heartbeat_at=now,
             seconds=seconds,
-            summary=report.summary if has_summary else last.summary if last else None,
+            encoded_summary=(
+                report.summary.SerializeToString()
+                if has_summary
+                else last.encoded_summary
+                if last
+                else None
+            ),
             summary_at=now if has_summary else last.summary_at if last else 0,
-            shortfalls=tuple(report.shortfalls),
-            transfers=tuple(report.transfers),
+            shortfalls=tuple(kept.shortfalls),
+            transfers=tuple(kept.transfers),
         )
         self._heard[report.shard_id] = heard
         return heard
@@ -88,9 +104,10 @@ class Reports:
         total, known = 0, False
         for shard_id in registered:
             heard = self._heard.get(shard_id)
-            if heard is None or heard.summary is None:
+            summary = heard.summary if heard is not None else None
+            if summary is None:
                 return None
-            for quota in heard.summary.quota_totals:
+            for quota in summary.quota_totals:
                 if (quota.provider, quota.region) == pool:
                     known = True
                     total += sum(quota.per_shard.values())

@@ -31,6 +31,7 @@ class Kind:
     region: str
     allocatable: Resources
     labels: Mapping[str, str]
+    """Those that somebody asks for."""
 
     @property
     def place(self) -> Place:
@@ -60,13 +61,19 @@ class Shape:
 
 
 class Catalogue:
-    """Kinds and shapes by number. They are only ever added."""
+    """Kinds and shapes by number. They are only ever added, or all kinds forgotten."""
 
     def __init__(self) -> None:
-        self.kinds: list[Kind] = []
         self.shapes: list[Shape] = []
-        self._kinds: dict[object, int] = {}
+        self.labels: set[str] = set()
+        """Labels that some shape asks for."""
         self._shapes: dict[Shape, int] = {}
+        self.forget_kinds()
+
+    def forget_kinds(self) -> None:
+        """Begin anew with kinds; numbers of shapes stay."""
+        self.kinds: list[Kind] = []
+        self._kinds: dict[object, int] = {}
         self._at: dict[Place | str, int] = {}
         self._codes: dict[str, tuple[list[str | None], I64]] = {}
         self._amounts: dict[str, F64] = {}
@@ -92,6 +99,7 @@ class Catalogue:
         if number is None:
             number = self._shapes[shape] = len(self.shapes)
             self.shapes.append(shape)
+            self.labels.update(one.key for one in shape.requirements)
         return number
 
     def at(self, place: Place) -> Kind | None:

@@ -1,8 +1,10 @@
 """Reports as values: what a shard lacks, what it could give, what it has.
 
-A report is read once. Kinds and shapes are recognised by their bytes, because most of them come
-again with every report of every shard. What cannot be read is left out: a shortfall of a newer
-release is met by the shard itself or waits.
+A report is read once. Of the labels of what a shard could give only those are looked at that some
+shortfall asks for: a fleet may have a hundred thousand racks, and hardly anybody asks for one of
+them, so that rows of many racks are one kind. When a shortfall asks for another label, everything
+is read anew. What cannot be read is left out: a shortfall of a newer release is met by the shard
+itself or waits.
 """
 
 from __future__ import annotations
@@ -24,8 +26,7 @@ from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 _MOST_KINDS: Final = 50_000
 """Beyond this the catalogue is begun anew, so that kinds nobody has any more go."""
-_MOST_ROWS: Final = 400_000
-"""Rows with their counts, which mostly come again as they were."""
+_UNREADABLE: Final = -1
 _log = logging.getLogger(__name__)
 _ShapeKey = tuple[str | bytes, ...]
 
@@ -61,6 +62,11 @@ class View:
     """Speculative machines by provider and region, all of them."""
 
 
+_Columns = tuple[I64, I64, I64]
+"""Kinds, and how many Idle and Speculative machines of each."""
+_KindKey = tuple[str | bytes | None, ...]
+
+
 class Reader:
     """Reads reports into one catalogue."""
 
@@ -69,43 +75,51 @@ class Reader:
 
     def _begin(self) -> None:
         self.catalogue = Catalogue()
-        self._rows: dict[bytes, tuple[int, int, int]] = {}
-        self._kinds: dict[bytes, int] = {}
         self._shapes: dict[_ShapeKey, tuple[int, bool] | None] = {}
+        self._lacks: dict[str, tuple[Heard, tuple[Lack, ...]]] = {}
+        self._forget_kinds()
+
+    def _forget_kinds(self) -> None:
+        self.catalogue.forget_kinds()
+        self._labels = tuple(sorted(self.catalogue.labels))
+        self._kinds: dict[_KindKey, int] = {}
         self._views: dict[str, tuple[Heard, View]] = {}
 
     def views(self, reports: Iterable[Heard]) -> list[View]:
         """What these reports say, in their order."""
-        if len(self.catalogue.kinds) > _MOST_KINDS or len(self._shapes) > _MOST_KINDS:
+        heard = list(reports)
+        if len(self._shapes) > _MOST_KINDS:
             self._begin()
-        if len(self._rows) > _MOST_ROWS:
-            self._rows = {}
-        known, self._views = self._views, {}
-        for heard in reports:
-            last = known.get(heard.shard_id)
-            view = last[1] if last is not None and last[0] is heard else self._read(heard)
-            self._views[heard.shard_id] = (heard, view)
+        known = self._lacks
+        self._lacks = {one.shard_id: self._lacks_of(one, known) for one in heard}
+        is_full = len(self.catalogue.kinds) > _MOST_KINDS
+        if is_full or len(self._labels) != len(self.catalogue.labels):
+            self._forget_kinds()
+        last, self._views = self._views, {}
+        for one in heard:
+            seen = last.get(one.shard_id)
+            view = seen[1] if seen is not None and seen[0] is one else self._read(one)
+            self._views[one.shard_id] = (one, view)
         return [view for _, view in self._views.values()]
+
+    def _lacks_of(
+        self, heard: Heard, known: Mapping[str, tuple[Heard, tuple[Lack, ...]]]
+    ) -> tuple[Heard, tuple[Lack, ...]]:
+        last = known.get(heard.shard_id)
+        if last is not None and last[0] is heard:
+            return last
+        lacks = (self._lack(heard.shard_id, one) for one in heard.shortfalls)
+        return heard, tuple(lack for lack in lacks if lack is not None)
 
     def _read(self, heard: Heard) -> View:
         summary = heard.summary or pb.ShardSummary()
-        rows: list[tuple[int, int, int]] = []
-        bare = pb.FreeClass()
-        for free in summary.free_by_class:
-            whole = free.SerializeToString()
-            row = self._rows.get(whole)
-            if row is None:
-                row = self._rows[whole] = self._row(free, bare)
-            if row[0] >= 0:
-                rows.append(row)
-        columns = np.array(rows, np.int64).reshape(-1, 3).T
-        lacks = [self._lack(heard.shard_id, one) for one in heard.shortfalls]
+        kinds, idle, speculative = self._columns(summary.free_by_class)
         return View(
             shard=heard.shard_id,
-            lacks=tuple(lack for lack in lacks if lack is not None),
-            kinds=columns[0],
-            idle=columns[1],
-            speculative=columns[2],
+            lacks=self._lacks[heard.shard_id][1],
+            kinds=kinds,
+            idle=idle,
+            speculative=speculative,
             types=dict(summary.per_instance_type_counts),
             zones=dict(summary.per_zone_counts),
             slots={
@@ -114,17 +128,27 @@ class Reader:
             },
         )
 
-    def _row(self, free: pb.FreeClass, bare: pb.FreeClass) -> tuple[int, int, int]:
-        """Kind, Idle and Speculative machines; a kind that cannot be read is -1."""
-        bare.CopyFrom(free)
-        bare.ClearField("idle")
-        bare.ClearField("speculative")
-        key = bare.SerializeToString()
-        kind = self._kinds[key] if key in self._kinds else self._new_kind(key, free)
-        return (kind, max(0, free.idle), max(0, free.speculative))
+    def _columns(self, offered: Iterable[pb.FreeClass]) -> _Columns:
+        """What a shard could give, a row for each kind. A kind that cannot be read is left out."""
+        counts: dict[int, list[int]] = {}
+        for free in offered:
+            labels = free.labels
+            key = (
+                free.instance_type, free.zone, free.provider, free.region,
+                free.allocatable.SerializeToString(deterministic=True),
+                *[labels.get(name) for name in self._labels],
+            )  # fmt: skip
+            kind = self._kinds[key] if key in self._kinds else self._new_kind(key, free)
+            count = counts.setdefault(kind, [0, 0])
+            count[0] += max(0, free.idle)
+            count[1] += max(0, free.speculative)
+        counts.pop(_UNREADABLE, None)
+        rows = [(kind, *count) for kind, count in counts.items()]
+        kinds, idle, speculative = np.array(rows, np.int64).reshape(-1, 3).T
+        return kinds, idle, speculative
 
-    def _new_kind(self, key: bytes, free: pb.FreeClass) -> int:
-        number = -1
+    def _new_kind(self, key: _KindKey, free: pb.FreeClass) -> int:
+        number = _UNREADABLE
         try:
             allocatable = amounts_from_proto(free.allocatable.resources, "allocatable")
         except QuantityError as error:
@@ -133,7 +157,8 @@ class Reader:
             number = self.catalogue.kind(
                 Kind(
                     free.instance_type, free.zone, free.provider, free.region,
-                    allocatable, dict(free.labels),
+                    allocatable,
+                    {name: free.labels[name] for name in self._labels if name in free.labels},
                 )
             )  # fmt: skip
         self._kinds[key] = number

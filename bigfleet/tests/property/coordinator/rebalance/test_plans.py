@@ -68,7 +68,7 @@ def fleets(draw: st.DrawFn) -> list[Heard]:
             pb.ShardSummary(
                 free_by_class=draw(rows()),
                 per_instance_type_counts={"small-arm": draw(st.integers(0, 200))},
-            ),
+            ).SerializeToString(),
             NOW, tuple(draw(lacks())),
         )
         for name in NAMES

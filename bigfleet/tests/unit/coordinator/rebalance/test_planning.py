@@ -71,7 +71,7 @@ def shard(
         quota_totals=[pb.QuotaAllocation(provider="p", region="r", per_shard={name: slots})],
     )
     lacks = tuple(one for one in said if isinstance(one, pb.Shortfall))
-    return Heard(name, 1, 1, NOW, 0.0, summary, NOW, lacks)
+    return Heard(name, 1, 1, NOW, 0.0, summary.SerializeToString(), NOW, lacks)
 
 
 def planned(*reports: Heard, known: Known | None = None) -> Plan:
