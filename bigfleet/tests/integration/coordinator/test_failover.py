@@ -1,0 +1,35 @@
+"""Three `bigfleet coordinator` processes on three etcd members: whoever leads may be killed, paused
+or cut off, and etcd may lose a member.
+
+A new leader takes writes within five seconds, nothing that was acknowledged is lost, and what the
+former leader is asked afterwards it refuses.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from etcd_members import Cluster
+from replica_faults import FAULTS
+from replicated import three_replicas
+
+RUNS = 100 if os.environ.get("MODE") == "nightly" else 5
+
+_log = logging.getLogger(__name__)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_new_leader_serves_within_the_bar_and_nothing_acknowledged_is_lost(
+    three_members: Cluster, prefix: str, tmp_path: Path, fault: str
+) -> None:
+    served = []
+    async with three_replicas(three_members, prefix, tmp_path) as fleet:
+        for _ in range(RUNS):
+            served.append(await FAULTS[fault](fleet))
+            await fleet.check()
+    _log.info("%s: %s", fault, [f"{one.seconds:.2f}" for one in served])
+    assert all(one.in_time for one in served), served
