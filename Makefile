@@ -9,7 +9,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Distributions installed into the environment, dependencies first. A new part adds itself here.
-DISTS := api bigfleet providerkit $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance fakecloud
+DISTS := api bigfleet providerkit $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance fakecloud dashboard
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -38,8 +38,8 @@ kernels: $(STAMP) ## Compile the engine once, so that nothing waits for it later
 	@$(BIN)/python -c 'from bigfleet.simulate.warmup import warm_up; warm_up()'
 
 .PHONY: run
-run: kernels ## Start a small simulated fleet with a live view in this terminal
-	@$(BIN)/bigfleet demo
+run: kernels ## Start the whole system on this machine and print the dashboard's address
+	@exec $(BIN)/bigfleet demo $(ARGS)
 
 .PHONY: test
 test: kernels ## Run the tests; ONLY=unit,property,golden,closedloop,integration picks rungs

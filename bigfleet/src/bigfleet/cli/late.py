@@ -45,6 +45,11 @@ COMMANDS: Final[Mapping[str, Late]] = {
         "coordinator_command",
         "Run a coordinator: which shard has what, and machines that change shards.",
     ),
+    "dashboard": Late(
+        "bigfleet.cli.dashboard",
+        "dashboard_command",
+        "Serve the dashboard: what the fleet does and why, read-only.",
+    ),
     "shard": Late(
         "bigfleet.cli.shard",
         "shard_command",

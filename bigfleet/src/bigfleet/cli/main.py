@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from bigfleet.cli.bench import app as bench_app
-from bigfleet.cli.demo import demo
+from bigfleet.cli.demo.command import app as demo_app
 from bigfleet.cli.errors import PROGRAM
 from bigfleet.cli.late import LateGroup
 from bigfleet.cli.plan import EXAMPLES as PLAN_EXAMPLES
@@ -31,7 +31,7 @@ app = typer.Typer(
     "bigfleet bench engine --suite",
 )
 app.command(epilog=PLAN_EXAMPLES)(plan)
-app.command(epilog="Examples: bigfleet demo  |  bigfleet demo --plain --cycles 60 --seed 7")(demo)
+app.add_typer(demo_app, name="demo")
 app.add_typer(bench_app, name="bench")
 app.add_typer(simulate_app, name="simulate")
 

@@ -10,6 +10,7 @@ import typer
 
 from bigfleet.cli.output import Output, out, plain, print_document, stage, steps, table, write_text
 from bigfleet.cli.simulate_cluster import CLUSTER_EXAMPLES, cluster
+from bigfleet.cli.simulate_demo import demo
 
 if TYPE_CHECKING:
     from bigfleet.simulate.loop import Loop
@@ -28,6 +29,9 @@ _QUIET_TAIL = 3
 """Cycles in which nothing happens are shown this many times, then left out."""
 
 app.command(epilog=CLUSTER_EXAMPLES)(cluster)
+app.command(
+    epilog="Examples: bigfleet simulate demo  |  bigfleet simulate demo --plain --cycles 60"
+)(demo)
 
 
 @app.command(epilog=LOOP_EXAMPLES)

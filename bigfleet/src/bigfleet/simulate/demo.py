@@ -1,4 +1,4 @@
-"""A small fleet whose demand moves: the world behind `bigfleet demo`.
+"""A small fleet whose demand moves: the world behind `bigfleet simulate demo`.
 
 Three clusters and 120 machines: 48 owned ones that cost nothing more, 72 elastic ones that do.
 Demand comes in three tiers. Production moves round the clusters like daylight, batch fills what is

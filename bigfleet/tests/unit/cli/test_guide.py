@@ -16,7 +16,7 @@ COMMANDS = [
 
 
 def test_the_guide_has_commands() -> None:
-    assert {words[0] for words in COMMANDS} == {"plan", "simulate", "bench", "demo"}
+    assert {words[0] for words in COMMANDS} == {"plan", "simulate", "bench"}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

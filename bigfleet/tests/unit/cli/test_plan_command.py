@@ -160,7 +160,15 @@ def test_a_need_the_file_does_not_have_cannot_be_explained(gpus: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["plan"], ["demo"], ["bench", "engine"], ["bench", "suite"], ["simulate", "loop"]],
+    [
+        [],
+        ["plan"],
+        ["demo"],
+        ["bench", "engine"],
+        ["bench", "suite"],
+        ["simulate", "loop"],
+        ["simulate", "demo"],
+    ],
 )
 def test_every_command_has_help_with_an_example(words: list[str]) -> None:
     result = run(*words, "--help")

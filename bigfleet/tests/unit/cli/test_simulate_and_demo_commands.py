@@ -1,4 +1,4 @@
-"""`bigfleet simulate loop` and `bigfleet demo`: they run, end by themselves, and tell the truth."""
+"""`bigfleet simulate loop` and `simulate demo`: they run, end by themselves, and tell the truth."""
 
 import io
 import json
@@ -55,7 +55,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 
 def test_the_demo_ends_by_itself_and_says_what_is_real() -> None:
-    result = run("demo", "--plain", "--cycles", "3", "--speed", "0")
+    result = run("simulate", "demo", "--plain", "--cycles", "3", "--speed", "0")
     assert result.exit_code == 0
     assert HONEST in result.stdout
     assert "Bootstrap" in result.stdout
@@ -64,7 +64,7 @@ def test_the_demo_ends_by_itself_and_says_what_is_real() -> None:
 
 def test_the_demo_is_the_same_for_the_same_seed() -> None:
     def told(seed: str) -> str:
-        return run("demo", "--plain", "--cycles", "25", "--seed", seed).stdout
+        return run("simulate", "demo", "--plain", "--cycles", "25", "--seed", seed).stdout
 
     assert told("5") == told("5")
     assert told("5") != told("6")

@@ -57,6 +57,10 @@ class FakeSubstrate(MemorySubstrate):
         if timer is not None:
             timer.cancel()
 
+    def set_fail_rate(self, kind: str, share: float) -> None:
+        """This share of the calls of a kind fails from now on."""
+        self._fail_rate[kind] = share
+
     async def aclose(self) -> None:
         """Nobody loses hosts of a provider that has stopped."""
         for timer in self._timers.values():

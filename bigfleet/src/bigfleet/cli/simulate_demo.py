@@ -1,4 +1,4 @@
-"""`bigfleet demo`: a small fleet lives in your terminal, decided by the real engine."""
+"""`bigfleet simulate demo`: a small fleet lives in your terminal, decided by the real engine."""
 
 from __future__ import annotations
 

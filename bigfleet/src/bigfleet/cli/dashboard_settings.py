@@ -1,0 +1,68 @@
+"""What the owner of a dashboard may set, as flags, variables and keys of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from bigfleet.observe.settings import Duration, ProcessSettings, Texts
+from bigfleet_dashboard.config import Auth, Config, Tls, split_address
+
+
+class DashboardSettings(ProcessSettings):
+    """Settings of one dashboard."""
+
+    listen: str = Field("127.0.0.1:8700", description="Address of the page.")
+    coordinator: Texts = Field((), description="A coordinator's address; may be repeated.")
+    shard: Texts = Field((), description="A shard's address, for a fleet without coordinator.")
+    shard_http: Texts = Field(
+        (), description="A shard's page as id=host:port; its port plus 1000 where not named."
+    )
+    prometheus: str = Field("", description="Address of a Prometheus, as http://host:9090.")
+    cluster_api: Texts = Field((), description="A cluster's API server as name=URL.")
+    cluster_token_file: Path | None = Field(None, description="File with the token for them.")
+    auth_header: str = Field(
+        "", description="Header in which a proxy says who asks; without it nobody is asked."
+    )
+    auth_proxy: Texts = Field(
+        (), description="Network the header is believed from; loopback where none is named."
+    )
+    poll_interval: Duration = Field(2.0, gt=0, description="Time between two looks at a shard.")
+    demo_socket: Path | None = Field(None, description="Where `bigfleet demo` takes scenarios.")
+    tls_cert: str = Field("", description="Certificate; with key and CA, mutual TLS.")
+    tls_key: str = Field("", description="Key of the certificate.")
+    tls_ca: str = Field("", description="CA bundle of the fleet.")
+    log_format: Literal["text", "json"] = Field("text", description="Form of log lines.")
+    log_level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level.")
+
+    @field_validator("shard_http", "cluster_api")
+    @classmethod
+    def _are_pairs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            if not all(text.partition("=")):
+                raise ValueError(f"{text!r} names nobody: write name=address")
+        return value
+
+    def config(self) -> Config:
+        """The settings as the dashboard takes them; raises its ConfigError."""
+        host, port = split_address(self.listen, "--listen")
+        return Config(
+            host=host,
+            port=port,
+            coordinators=self.coordinator,
+            shards=self.shard,
+            shard_http=_pairs(self.shard_http),
+            prometheus=self.prometheus,
+            clusters=_pairs(self.cluster_api),
+            cluster_token_file=self.cluster_token_file,
+            demo_socket=self.demo_socket,
+            tls=Tls.of(self.tls_cert, self.tls_key, self.tls_ca),
+            auth=Auth.of(self.auth_header, self.auth_proxy),
+            poll_seconds=self.poll_interval,
+        )
+
+
+def _pairs(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, _, value in (text.partition("=") for text in texts))

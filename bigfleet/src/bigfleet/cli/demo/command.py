@@ -1,0 +1,185 @@
+"""`bigfleet demo`: start everything, say what was started, and play scenarios."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from bigfleet.cli.demo.layout import Addresses, Layout, Part
+from bigfleet.cli.demo.scenarios import SCENARIOS
+from bigfleet.cli.errors import FailureError
+from bigfleet.cli.output import Output, err, out, plain, print_document, table
+
+EXAMPLES: Final = (
+    "Examples: bigfleet demo  |  bigfleet demo --dashboard-addr 127.0.0.1:9700  |  "
+    "bigfleet demo play saturate  |  bigfleet demo scenarios"
+)
+HONEST: Final = (
+    "Simulated: the machines (120 of them, behind a real provider process) and the three clusters "
+    "(real operator sessions, no pods). Real: coordinator, shard, engine, provider protocol, "
+    "dashboard. Holds are shortened so that things happen in seconds."
+)
+_UP_WITHIN: Final = 120.0
+_FOLDER: Final = Path(".bigfleet")
+
+app = typer.Typer(
+    invoke_without_command=True,
+    help="Run the whole system on this machine, with a simulated cloud and simulated clusters.",
+    epilog=EXAMPLES,
+)
+DataDir = Annotated[Path, typer.Option("--data-dir", help="Where everything is kept.")]
+
+
+def _option(words: str) -> Any:
+    return typer.Option(help=words, metavar="HOST:PORT")
+
+
+@app.callback()
+def run(
+    ctx: typer.Context,
+    data_dir: DataDir = _FOLDER,
+    seed: Annotated[int, typer.Option(help="Of demand and chance.", min=0)] = 1,
+    dashboard_addr: Annotated[str, _option("The page.")] = Addresses().dashboard,
+    coordinator_addr: Annotated[str, _option("The coordinator.")] = Addresses().coordinator,
+    coordinator_metrics_addr: Annotated[
+        str, _option("Its /metrics.")
+    ] = Addresses().coordinator_http,
+    shard_addr: Annotated[str, _option("The shard.")] = Addresses().shard,
+    shard_metrics_addr: Annotated[str, _option("Its /metrics.")] = Addresses().shard_http,
+    provider_addr: Annotated[str, _option("The simulated cloud.")] = Addresses().provider,
+    provider_metrics_addr: Annotated[str, _option("Its /metrics.")] = Addresses().provider_http,
+) -> None:
+    """Run coordinator, shard, simulated cloud, three simulated clusters and dashboard."""
+    if ctx.invoked_subcommand is not None:
+        return
+    at = Addresses(
+        dashboard_addr, coordinator_addr, coordinator_metrics_addr, shard_addr,
+        shard_metrics_addr, provider_addr, provider_metrics_addr,
+    )  # fmt: skip
+    asyncio.run(_run(Layout(data_dir, at, seed)))
+
+
+@app.command(epilog="Examples: bigfleet demo scenarios  |  bigfleet demo scenarios --output json")
+def scenarios(
+    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
+) -> None:
+    """List what can be made to happen."""
+    if output is not Output.TABLE:
+        document = [{"name": s.name, "title": s.title, "watch": s.watch} for s in SCENARIOS]
+        print_document(document, output)
+        return
+    view = table("name", "what happens", "where to look")
+    for each in SCENARIOS:
+        view.add_row(plain(each.name), plain(each.title), plain(each.watch))
+    out.print(view)
+
+
+@app.command(epilog="Examples: bigfleet demo play saturate  |  bigfleet demo play zone")
+def play(
+    name: Annotated[str, typer.Argument(help="A scenario; `scenarios` lists them.")],
+    data_dir: DataDir = _FOLDER,
+) -> None:
+    """Make something happen to a running demo."""
+    from bigfleet.cli.demo.control import ask
+
+    answer = asyncio.run(ask(data_dir / "demo.sock", {"do": "play", "name": name}))
+    out.print(plain(f"{answer['playing']}: watch the dashboard"))
+
+
+async def _run(layout: Layout) -> None:
+    from bigfleet.cli.demo.control import Control, listen
+    from bigfleet.cli.demo.ports import refuse_taken
+    from bigfleet.cli.demo.supervisor import Supervisor
+
+    refuse_taken(layout.at.by_flag())
+    try:
+        layout.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FailureError(
+            f"{layout.folder}: {error.strerror}; choose another --data-dir"
+        ) from None
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    supervisor = Supervisor(layout.parts(), layout.log, lambda line: err.print(plain(line)))
+    control = Control(supervisor)
+    server = await listen(control, layout.socket)
+    telling = asyncio.create_task(_tell(layout, supervisor, control))
+    try:
+        await supervisor.run(stop)
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+        control.close()
+        server.close()
+        layout.socket.unlink(missing_ok=True)
+    err.print(plain(f"Everything stopped. State stays in {layout.folder}; start again to go on."))
+
+
+async def _tell(layout: Layout, supervisor: object, control: object) -> None:
+    """Say who is up, where the page is and what to try; then take scenarios by number."""
+    from bigfleet.cli.demo.control import Control
+    from bigfleet.cli.demo.supervisor import Supervisor
+
+    assert isinstance(supervisor, Supervisor)
+    assert isinstance(control, Control)
+    out.print(plain("Starting BigFleet on this machine", "bold"))
+
+    def told(part: Part) -> None:
+        out.print(plain(f"  {part.name:<12} {part.address:<16} {part.what}"))
+
+    try:
+        await supervisor.up(_UP_WITHIN, told)
+    except TimeoutError:
+        out.print(plain(f"Not everything came up; logs are in {layout.folder / 'logs'}", "red"))
+        return
+    out.print(plain(f"  {'clusters':<12} {'':<16} atlas, borealis, cirrus: simulated"))
+    print_welcome(layout)
+    if sys.stdin.isatty():
+        _take_numbers(control)
+
+
+def print_welcome(layout: Layout) -> None:
+    """The address, what is simulated, and three things to try."""
+    folder = "" if layout.folder == _FOLDER else f" --data-dir {layout.folder}"
+    lines = (
+        "",
+        "1. Open the dashboard and watch the map: demand moves round the clusters by itself.",
+        f"2. Make something happen: bigfleet demo play saturate{folder}   (or on the page, Demo)",
+        f"3. Ask in words: bigfleetctl --coordinator {layout.at.coordinator} inspect-needs --unmet",
+        "",
+    )
+    out.print()
+    out.print(plain(f"Dashboard: http://{layout.at.dashboard}/", "bold green"))
+    out.print(plain(HONEST), soft_wrap=not out.is_terminal)
+    for line in lines:
+        out.print(plain(line), soft_wrap=True)
+    if sys.stdin.isatty():
+        numbered = (f"  {n} {each.title}" for n, each in enumerate(SCENARIOS, 1))
+        out.print(plain("Type a number and Enter:\n" + "\n".join(numbered)))
+    out.print(plain(f"Ctrl-C stops everything. Logs and state: {layout.folder}"), soft_wrap=True)
+
+
+def _take_numbers(control: object) -> None:
+    from bigfleet.cli.demo.control import Control
+
+    assert isinstance(control, Control)
+    loop = asyncio.get_running_loop()
+
+    def typed() -> None:
+        line = sys.stdin.readline()
+        if not line:
+            loop.remove_reader(sys.stdin)
+        with contextlib.suppress(ValueError, IndexError):
+            number = int(line)
+            if number > 0:
+                out.print(plain(f"  {control.play(SCENARIOS[number - 1].name)}"))
+
+    loop.add_reader(sys.stdin, typed)
