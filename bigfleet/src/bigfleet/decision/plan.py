@@ -151,6 +151,8 @@ class Plan:
         """In words, why an action is in the plan."""
         kind, row = ActionKind(int(self.actions.kind[index])), int(self.actions.row[index])
         price = self.fleet.classes.price[self.fleet.cls[int(self.actions.machine[index])]] / 1e6
+        if kind is ActionKind.RECLAIM and int(self.actions.machine[index]) in self.fleet.ending_at:
+            return "its provider has announced its end"
         if kind is ActionKind.RECLAIM:
             return "no need of its cluster claims it"
         if kind is ActionKind.DELETE:

@@ -2,8 +2,8 @@
 
 A reclaim is forced when, since the machine was last claimed, its cluster came to ask for less, or
 a machine arrived that had been ordered before it did, or supply of the cluster that was counted as
-lost came back, or when the machine is no Ready node and long past its deadline. Everything else is
-churn at unchanged demand: its target is zero.
+lost came back, or when the machine is no Ready node and long past its deadline, or its provider
+has announced its end. Everything else is churn at unchanged demand: its target is zero.
 
 Demand is compared cluster by cluster: which of a cluster's rows a machine could have served is not
 asked, so a row that shrank excuses the reclaim of any machine of its cluster.
@@ -89,7 +89,8 @@ class Forced:
             [self._reason_at.get(name, 0) for name in fleet.symbols.clusters] or [0], np.int64
         )
         late = [
-            now - fleet.not_ready_since.get(row, now) > policy.readiness_deadline
+            row in fleet.ending_at
+            or now - fleet.not_ready_since.get(row, now) > policy.readiness_deadline
             for row in rows.tolist()
         ]
         claimed = self._last_claimed[rows]

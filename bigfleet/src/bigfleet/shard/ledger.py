@@ -1,9 +1,10 @@
 """The shortfall ledger: what the last cycles left unmet, by profile, and for how long.
 
-Rows of one profile are one entry, whatever cluster they belong to; their deficits add up and the
-entry's age counts the cycles in a row that left some of it unmet. The ledger is updated from a
-plan's columns; values are made only of what is reported. Reporting them is left to the
-coordinator's client.
+Rows of one profile are one entry, whatever cluster they belong to; their deficits add up. An
+entry's age counts the ticks of the cycle's ticker that some of it has been unmet, the first one
+being 1: cycles come at any pace, and a storm of roll-ups must not make a shortfall old. The ledger
+is updated from a plan's columns; values are made only of what is reported. Reporting them is left
+to the coordinator's client.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from bigfleet.model.columns import Symbols
 from bigfleet.observe.shard import ShortfallCounts
 
 I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
 
+TICK_SECONDS: Final = 10.0
 MOST_REPORTED: Final = 100
 ESCALATES_ABOVE: Final = 5
+_NEARLY: Final = 0.1
 _MILLI: Final = 1000
 _AGES: Final = np.array([10, 60, 300])
 _PRIORITIES: Final = np.array([100, 1_000, 1_000_000])
@@ -69,35 +73,47 @@ class _Entries:
 class Ledger:
     """Kept over all cycles of a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, tick_seconds: float = TICK_SECONDS) -> None:
+        self._tick = tick_seconds
         self._symbols: Symbols | None = None
         self._ages: I64 = np.zeros(0, np.int64)
+        self._since: F64 = np.zeros(0)
+        """Per number of a profile: since when it is unmet; nothing where its age is 0."""
         self._entries: _Entries | None = None
 
-    def update(self, plan: Plan) -> bool:
-        """Take a finished cycle; whether an entry has just become old enough to escalate."""
+    def update(self, plan: Plan, seconds: float) -> bool:
+        """Take a cycle finished at a time; whether an entry is now old enough to escalate."""
         self._follow(plan.demand.symbols)
         rows = np.flatnonzero(~plan.verdicts.satisfied)
         stands = _representatives(plan, rows)
         profile, first, entry_of = np.unique(
             plan.demand.profile[stands], return_index=True, return_inverse=True
         )
-        ages = np.zeros(len(plan.demand.symbols.profiles), np.int64)
-        known = np.zeros_like(ages)
-        known[: len(self._ages)] = self._ages
-        ages[profile] = known[profile] + 1
-        self._ages = ages
+        profile = profile.astype(np.int64)
+        known, ages = self._aged(profile, len(plan.demand.symbols.profiles), seconds)
         identity = plan.demand.identity[stands[first]]
         priority = plan.demand.symbols.identity_column("priority")[identity]
         self._entries = _Entries(
-            plan, rows, profile.astype(np.int64), ages[profile], priority, entry_of.reshape(-1)
+            plan, rows, profile, ages[profile], priority, entry_of.reshape(-1)
         )
         if len(profile):
             _log.warning(
                 "shortfalls detected",
                 extra={"count": len(profile), "top_fingerprints": self._oldest(3)},
             )
-        return bool((ages == ESCALATES_ABOVE + 1).any())
+        return bool(((ages > ESCALATES_ABOVE) & (known <= ESCALATES_ABOVE)).any())
+
+    def _aged(self, profile: I64, count: int, seconds: float) -> tuple[I64, I64]:
+        """The ages before and after a cycle that left these profiles unmet."""
+        known, since, ages = np.zeros(count, np.int64), np.zeros(count), np.zeros(count, np.int64)
+        known[: len(self._ages)] = self._ages
+        since[: len(self._since)] = self._since
+        since[profile] = np.where(known[profile] > 0, since[profile], seconds)
+        # A tick is never quite as long as it should be.
+        ticks = np.floor((seconds - since[profile]) / self._tick + _NEARLY)
+        ages[profile] = 1 + ticks.astype(np.int64)
+        self._ages, self._since = ages, since
+        return known, ages
 
     def __len__(self) -> int:
         return 0 if self._entries is None else len(self._entries.profile)
@@ -114,7 +130,7 @@ class Ledger:
 
     @property
     def ages(self) -> I64:
-        """Per number of a profile: for how many cycles in a row it has been unmet; 0 when met.
+        """Per number of a profile: for how many ticks it has been unmet; 0 when it is met.
 
         As of the last update; later ones leave this array alone.
         """
@@ -170,11 +186,12 @@ class Ledger:
         old, self._symbols = self._symbols, symbols
         if old is None or old is symbols:
             return
-        ages = np.zeros(len(symbols.profiles), np.int64)
-        by_name = {p.fingerprint: age for p, age in zip(old.profiles, self._ages, strict=False)}
+        ages, since = np.zeros(len(symbols.profiles), np.int64), np.zeros(len(symbols.profiles))
+        before = zip(old.profiles, self._ages, self._since, strict=False)
+        by_name = {p.fingerprint: (age, at) for p, age, at in before}
         for number, profile in enumerate(symbols.profiles):
-            ages[number] = by_name.get(profile.fingerprint, 0)
-        self._ages = ages
+            ages[number], since[number] = by_name.get(profile.fingerprint, (0, 0.0))
+        self._ages, self._since = ages, since
 
 
 def _representatives(plan: Plan, rows: I64) -> I64:

@@ -54,6 +54,8 @@ class Order:
     """Of the need it is done for; 0 for none."""
     dollars_per_hour: float = 0.0
     capacity_type: int = 0
+    is_ending: bool = False
+    """The provider has announced the machine's end."""
 
 
 def orders_of(plan: Plan, left_out: Bools | None = None) -> list[Order]:
@@ -117,6 +119,7 @@ def _order(plan: Plan, index: int, stamps: dict[int, Stamp]) -> Order:
         priority=profile.priority if profile else 0,
         dollars_per_hour=int(classes.price[cls]) / 1e6,
         capacity_type=int(classes.capacity_type[cls]),
+        is_ending=row in fleet.ending_at,
     )
 
 

@@ -62,6 +62,8 @@ class CycleOutputs:
     changed_rows: dict[str, int] = field(default_factory=dict)
     """Rows that came, changed and went since the last cycle, by the catalogue's names."""
     _started: float = 0.0
+    _withheld: list[tuple[Order, str]] = field(default_factory=list)
+    """What this cycle decided and rails do not let happen."""
 
     def __post_init__(self) -> None:
         self._started = self.clock.monotonic()
@@ -71,6 +73,7 @@ class CycleOutputs:
     def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
         """The orders that rails let through; so many more reclaims the cap held back."""
         admitted = self.rails.admit(orders, policy.reclaim_budget or {}, capped)
+        self._withheld = admitted.withheld
         if admitted.deferred:
             self.again()
         return admitted.orders
@@ -82,7 +85,8 @@ class CycleOutputs:
     def show(self, outcome: Outcome) -> None:
         """Ledger, views, hints, verdicts, gauges."""
         plan, policy, now = outcome.plan, outcome.policy, outcome.now
-        if self.ledger.update(plan):
+        self.executor.withheld.take(self._withheld, outcome.number)
+        if self.ledger.update(plan, self.clock.monotonic()):
             self.escalate()
         self.views = NeedViews(outcome.number, now, plan, policy, self.ledger.ages)
         connected = self.sessions.clusters()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
@@ -31,6 +31,7 @@ from bigfleet.shard.execute.pool import Executor
 from bigfleet.shard.execute.rails import Pause, Rails
 from bigfleet.shard.forced import Forced
 from bigfleet.shard.inputs import CycleInputs, bound_capacity
+from bigfleet.shard.ledger import Ledger, Shortfall
 from bigfleet.shard.observed import Observed
 from bigfleet.shard.orders import Order
 from bigfleet.shard.outputs import CycleOutputs
@@ -49,6 +50,8 @@ from bigfleet.shard.tuning import Tuning
 from bigfleet.wire.fencing import FencingStamps
 
 STOP_SECONDS: Final = 5.0
+NOTHING_TAKEN: Final = 12
+"""A shortfall older than so many cycles may be met by draining machines of other shards."""
 _VOLUNTARY_GRACE: Final = 600
 _log = logging.getLogger(__name__)
 
@@ -110,7 +113,7 @@ class Shard:
             self.book, self.observed, rollups, clock, world.rng, self.metrics,
             standing=self._standing, outbox_bound=tuning.outbox_bound,
         )  # fmt: skip
-        self.rails = Rails(tuning.rails, self.pause, clock, self.metrics)
+        self.rails = Rails(tuning.rails, self.pause, clock, self.metrics, self.unheard)
         means = Means(
             book=self.book, providers=self.providers, sessions=self.sessions, lister=self.lister,
             clock=clock, chance=world.rng, metrics=self.metrics,
@@ -130,7 +133,7 @@ class Shard:
         self.outputs = CycleOutputs(
             self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,
             self.lister, self.metrics, tuning.phase_attribution, escalate=self._escalate,
-            again=self.pace.wake,
+            again=self.pace.wake, ledger=Ledger(tuning.cycle_interval),
         )  # fmt: skip
         self.cycle = Cycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
@@ -190,22 +193,26 @@ class Shard:
         """Why this shard is not of use yet; empty when it is."""
         if self.executor.not_ready:
             return self.executor.not_ready
-        unheard = self._unheard()
+        unheard = self._awaited()
         return f"waiting for the first List of provider {', '.join(unheard)}" if unheard else ""
 
-    def _unheard(self) -> list[str]:
+    def unheard(self) -> list[str]:
+        """Providers that were never listed since the start, however long that is ago."""
+        heard = {status.name for status in self.lister.status() if status.is_first_merged}
+        return sorted({site.name for site in self.assignments.sites()} - heard)
+
+    def _awaited(self) -> list[str]:
         """Providers to wait for. Once there are none, or the time is over, there never are."""
         if self._is_ready:
             return []
-        heard = {status.name for status in self.lister.status() if status.is_first_merged}
-        unheard = sorted({site.name for site in self.assignments.sites()} - heard)
+        unheard = self.unheard()
         self._is_ready = not unheard or self.world.clock.monotonic() >= self._ready_at
         return [] if self._is_ready else unheard
 
     async def _decide(self) -> None:
         while True:
             trigger = await self.pace.next()
-            if self._unheard():
+            if self._awaited():
                 # With a part of the machines, demand would look unmet that is not.
                 await self._inputs.merge()
                 continue
@@ -277,7 +284,7 @@ class Shard:
             providers=",".join(site.address for site in self.tuning.providers),
             clock=self.world.clock,
             fleet=self._fleet,
-            lacks=lambda: self.outputs.ledger.reported(),
+            lacks=self._lacks,
             clusters=lambda: {*self.sessions.clusters(), *self.needs.clusters()},
             transfers=lambda: self.ownership.transfers,
         )
@@ -286,6 +293,17 @@ class Shard:
             self.tuning.coordinators, caller, reports, self.instructions, self.metrics,
             self.world.rng,
         )  # fmt: skip
+
+    def _lacks(self) -> list[Shortfall]:
+        """What other shards may help with.
+
+        As long as a provider was never heard, its machines may serve what looks unmet: that may
+        bring free machines here, but is no reason to take others' machines away.
+        """
+        lacks = self.outputs.ledger.reported()
+        if not lacks or not self.unheard():
+            return lacks
+        return [replace(lack, age_cycles=min(lack.age_cycles, NOTHING_TAKEN)) for lack in lacks]
 
     def _fleet(self) -> MachineColumns:
         return self.book.inventory.snapshot()

@@ -48,6 +48,12 @@ def test_every_kind_of_action_says_whom_it_is_for_and_why() -> None:
     assert said["m-gone"].grace_seconds == VOLUNTARY_GRACE_SECONDS
 
 
+def test_a_drain_for_an_announced_end_says_so() -> None:
+    row = need(A, cpu=4)
+    (action,) = decide([serving("m-1", row, ends_in=30)], [row]).plan
+    assert (action.kind, action.reason) == (K.RECLAIM, "its provider has announced its end")
+
+
 def test_actions_come_by_kind_and_row_takes_first_releases_last() -> None:
     low, high = need(B, priority=1, group="l"), need(A, priority=9)
     fleet = [

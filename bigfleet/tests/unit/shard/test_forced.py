@@ -51,6 +51,14 @@ def test_a_reclaim_after_demand_shrank_is_forced() -> None:
     assert [world.cycle(replace(NEED, aggregate={"cpu": 4000})) for _ in range(5)] == [0] * 5
 
 
+def test_draining_what_its_provider_takes_away_is_forced() -> None:
+    world = World()
+    world.cycle(NEED)
+    rows = np.array([world.inventory.row("m-0"), world.inventory.row("m-1")])
+    world.inventory.set_ending(rows, np.array([world.now + 90 * SECOND] * 2))
+    assert [world.cycle(NEED) for _ in range(5)] == [0] * 5
+
+
 def test_a_reclaim_that_nothing_explains_is_counted() -> None:
     world = World()
     world.forced.asked_for_less("c-1", world.now - SECOND)

@@ -88,3 +88,31 @@ def test_a_shortfall_that_gets_old_escalates() -> None:
         assert aged == 1
 
     live(setting(), story)
+
+
+def test_a_storm_of_roll_ups_does_not_make_a_shortfall_old() -> None:
+    async def story(whole: Whole) -> None:
+        whole.scale(20)
+        await whole.until(lambda: whole.metric("shortfalls") == 1, 60.0, "a shortfall")
+        for _ in range(40):
+            whole.shard.pace.wake()
+            await asyncio.sleep(0.5)
+        (lack,) = whole.shard.outputs.ledger.reported()
+        assert lack.age_cycles in (2, 3)
+
+    live(setting(), story)
+
+
+def test_what_a_pause_and_a_dry_run_hold_back_can_be_watched() -> None:
+    async def story(whole: Whole) -> None:
+        await asyncio.sleep(60.0)
+        seen, _ = whole.shard.executor.decisions.since(0)
+        assert [decision.outcome for decision in seen] == ["dry_run"] * 4
+        assert {decision.kind for decision in seen} == {"Bootstrap"}
+        await whole.shard.pause.pause("maintenance")
+        await asyncio.sleep(60.0)
+        seen, _ = whole.shard.executor.decisions.since(4)
+        assert [decision.outcome for decision in seen] == ["suppressed"] * 4
+        assert whole.bound() == 0
+
+    live(setting(dry_run=True), story)

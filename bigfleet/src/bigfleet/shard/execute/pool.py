@@ -28,6 +28,7 @@ from bigfleet.shard.execute.outcomes import ActionFailedError, Outcome, counted_
 from bigfleet.shard.execute.ports import Journal
 from bigfleet.shard.execute.rails import units
 from bigfleet.shard.execute.watch import JournalKeeper, Watch
+from bigfleet.shard.execute.withheld import Withheld, decision_of
 from bigfleet.shard.orders import Order
 from bigfleet.shard.reconcile.journal import Entry
 
@@ -87,6 +88,7 @@ class Executor:
         self._restoring: dict[str, Entry] = {}
         self._journal = JournalKeeper(journal)
         self.decisions = Decisions()
+        self.withheld = Withheld(self._tell, means.clock.now)
         self.failures = Failures(means.clock, means.chance)
         self.drains = Drains(means.clock, self._drain_is_due)
         watch = Watch(
@@ -299,29 +301,14 @@ class Executor:
             self._means.wake()
         self._metrics.action_ended(counted_as(order.kind), outcome)
         self._metrics.action_queue(self.depth, self.inflight)
-        decision = _decision(attempt, outcome, failed, self._clock.now())
+        why = str(failed) if failed is not None else ""
+        kind = "Drain" if attempt.later else ""
+        self._tell(decision_of(order, attempt.cycle, self._clock.now(), outcome, why, kind))
+
+    def _tell(self, decision: Decision) -> None:
         self.decisions.append(decision)
         if self._audit is not None:
             self._audit.record(decision)
-
-
-def _decision(
-    attempt: Attempt, outcome: Outcome, failed: BaseException | None, now: int
-) -> Decision:
-    order = attempt.order
-    why = str(failed) if failed is not None else ""
-    return Decision(
-        cycle=attempt.cycle,
-        unix_nanos=now,
-        kind="Drain" if attempt.later else order.kind.title,
-        machine_id=order.machine,
-        cluster_id=order.cluster,
-        profile_fingerprint=order.fingerprint,
-        reason=f"{order.reason}: {why}" if why else order.reason,
-        cost_per_hour=order.dollars_per_hour,
-        outcome=outcome,
-        grace_seconds=order.grace_seconds,
-    )
 
 
 def _order_before_restart(machine: Machine, entry: Entry) -> Order:

@@ -1,5 +1,6 @@
 """Rails between deciding and doing: how much may happen at once, and whether anything may.
 
+    unheard nothing is taken from a cluster before every provider has been listed once
     cap     Reclaims per cluster and sliding window of 10 s, however fast cycles come
     limit   orders per cycle; the rest is derived again by the next cycle, which follows at once
     pause   nothing is executed; survives restarts. Dry-run: the same, and each order is logged
@@ -15,14 +16,15 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from bigfleet.decision import ActionKind
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
 from bigfleet.shard.execute.outcomes import counted_as
 from bigfleet.shard.execute.ports import ExecuteMetrics
+from bigfleet.shard.execute.withheld import DRY_RUN, PAUSED, UNHEARD
 from bigfleet.shard.orders import Order
 from bigfleet.shard.ports import Clock, Disk, Offload
 
@@ -86,6 +88,23 @@ def limited(orders: Sequence[Order], most: int) -> Cut:
         alone = not cut.kept and not cut.held and most > 0
         (cut.kept if fits or alone else cut.held).extend(unit)
     return cut
+
+
+def not_taking(orders: Iterable[Order]) -> Cut:
+    """Nothing that takes a machine from a cluster, unless the machine is going anyway.
+
+    What a gang waits for is held back with what is taken for it.
+    """
+    cut = Cut([], [])
+    for unit in units(orders):
+        takes = any(map(_takes, unit))
+        (cut.held if takes else cut.kept).extend(unit)
+    return cut
+
+
+def _takes(order: Order) -> bool:
+    reclaims = order.kind is ActionKind.RECLAIM and not order.is_ending
+    return reclaims or order.kind is ActionKind.PREEMPT
 
 
 def cap_of(configured: int, fraction: float) -> int:
@@ -223,16 +242,25 @@ class Admitted:
     """Held back by the limit: the next cycle should follow at once."""
     suppressed: int = 0
     """Not executed because of pause or dry-run."""
+    withheld: list[tuple[Order, str]] = field(default_factory=list)
+    """What was decided and is not executed, each with the word for why."""
 
 
 class Rails:
     """All rails of a shard, in the order they apply."""
 
     def __init__(
-        self, settings: RailSettings, pause: Pause, clock: Clock, metrics: ExecuteMetrics
+        self,
+        settings: RailSettings,
+        pause: Pause,
+        clock: Clock,
+        metrics: ExecuteMetrics,
+        unheard: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        """`unheard` names the providers that were never listed since the start."""
         self.settings = settings
         self.pause = pause
+        self._unheard = unheard
         self._clock = clock
         self._metrics = metrics
         self._window = ReclaimWindow(settings.cap_fraction, settings.window_seconds)
@@ -252,7 +280,8 @@ class Rails:
 
         `beyond` counts reclaims for which no order was made because the budget had none left.
         """
-        cap = capped(orders, budget)
+        unheard = self._wait_for_all(orders)
+        cap = capped(unheard.kept, budget)
         limit = limited(cap.kept, self.settings.max_actions)
         deferred = len(cap.held) + beyond
         if deferred:
@@ -262,11 +291,28 @@ class Rails:
         if limit.held:
             self._metrics.actions_deferred(len(limit.held))
         held = (deferred, len(limit.held))
+        withheld = [(order, UNHEARD) for order in unheard.held]
         if not self.may_act():
             self._suppress(limit.kept)
-            return Admitted([], *held, len(limit.kept))
+            word = PAUSED if self.pause.on else DRY_RUN
+            withheld += [(order, word) for order in limit.kept]
+            return Admitted([], *held, len(limit.kept), withheld)
         self._window.spend(limit.kept, self._clock.monotonic())
-        return Admitted(limit.kept, *held)
+        return Admitted(limit.kept, *held, 0, withheld)
+
+    def _wait_for_all(self, orders: Sequence[Order]) -> Cut:
+        """Demand that looks unmet, and surplus, may be neither once every provider is heard."""
+        names = self._unheard()
+        cut = not_taking(orders) if names else Cut(list(orders), [])
+        if cut.held:
+            self._metrics.actions_suppressed(Counter(counted_as(one.kind) for one in cut.held))
+            _log.warning(
+                "nothing is taken from clusters until provider %s has been listed once: its "
+                "machines may serve what looks unmet; mend it, or remove it if it is gone for good",
+                ", ".join(names),
+                extra={"count": len(cut.held), "providers": list(names)},
+            )
+        return cut
 
     def _suppress(self, orders: Sequence[Order]) -> None:
         if not orders:

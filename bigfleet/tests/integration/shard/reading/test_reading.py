@@ -58,7 +58,7 @@ class Shard:
     def cycle(self) -> None:
         plan = self.living.plan(self.machines, self.needs, NOW)
         ledger = Ledger()
-        ledger.update(plan)
+        ledger.update(plan, 0.0)
         self.views = NeedViews(7, NOW, plan, Policy(), ledger.ages)
 
     def need_views(self) -> NeedViews | None:

@@ -14,11 +14,11 @@ from living import Living
 def test_entries_are_the_sums_of_unmet_rows(seeds: list[int]) -> None:
     living, ledger = Living(), Ledger()
     ages: dict[str, int] = {}
-    for seed in seeds:
+    for cycle, seed in enumerate(seeds):
         made = case(seed, Shape(needs=8, machines=6))
         living.facts, living.policy = made.facts, made.policy
         plan = living.plan(made.machines, made.needs, NOW)
-        ledger.update(plan)
+        ledger.update(plan, 10.0 * cycle)
         names = plan.fleet.symbols.resources
         missing: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         clusters: dict[str, set[str]] = defaultdict(set)

@@ -17,9 +17,11 @@ from bigfleet.shard.execute.rails import (
     ReclaimWindow,
     cap_of,
     limited,
+    not_taking,
     spend_limit_micro,
     units,
 )
+from bigfleet.shard.execute.withheld import DRY_RUN, PAUSED, UNHEARD
 from bigfleet.shard.orders import Order
 from clocks import HandClock
 from executing import Counted
@@ -139,6 +141,7 @@ def test_a_paused_shard_executes_nothing_and_says_so_once(
     with caplog.at_level(logging.INFO):
         admitted = rail.admit([*reclaims(2), *bootstraps(3)], budget)
     assert (admitted.orders, admitted.suppressed) == ([], 5)
+    assert {word for _, word in admitted.withheld} == {PAUSED}
     assert metrics.suppressed == {"Reclaim": 2, "Bootstrap": 3}
     (record,) = caplog.records
     assert record.message == "actuation paused: decided actions suppressed"
@@ -150,6 +153,40 @@ def test_a_paused_shard_executes_nothing_and_says_so_once(
     assert not caplog.records
 
 
+def test_nothing_is_taken_from_a_cluster_before_every_provider_was_heard(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    unheard, metrics = ["p-2", "p-3"], Counted()
+    pause = Pause(SimDisk(Random(1)), at_once, metrics)
+    rail = Rails(RailSettings(), pause, HandClock(), metrics, lambda: unheard)
+    decided = [*reclaims(2), order(K.PREEMPT, "v"), *bootstraps(1), order(K.DELETE, "d")]
+    with caplog.at_level(logging.WARNING):
+        admitted = rail.admit(decided, {"c-1": 9})
+    assert [each.machine for each in admitted.orders] == ["b-0", "d"]
+    assert [word for _, word in admitted.withheld] == [UNHEARD] * 3
+    assert metrics.suppressed == {"Reclaim": 2, "Preempt": 1}
+    (record,) = caplog.records
+    assert "until provider p-2, p-3 has been listed once" in record.message
+    assert record.__dict__["count"] == 3
+    unheard.clear()
+    assert rail.admit(decided, {"c-1": 9}).orders == decided
+
+
+def test_a_machine_whose_end_is_announced_is_drained_whoever_was_heard() -> None:
+    ending = order(K.RECLAIM, "m", is_ending=True)
+    assert not_taking([ending]).kept == [ending]
+    victim = order(K.PREEMPT, "m", is_ending=True)
+    assert not_taking([victim]).held == [victim]
+
+
+def test_a_gang_waits_whole_for_what_would_be_taken_for_it() -> None:
+    gang = [order(K.BOOTSTRAP, f"g-{n}", "c-2", group="g") for n in range(2)]
+    victim = order(K.PREEMPT, "v", group="g")
+    cut = not_taking([*gang, victim, *bootstraps(1)])
+    assert cut.held == [*gang, victim]
+    assert cut.kept == bootstraps(1)
+
+
 def test_a_dry_run_logs_each_action(caplog: pytest.LogCaptureFixture) -> None:
     rail, _, metrics = rails(dry_run=True)
     with caplog.at_level(logging.INFO):
@@ -159,6 +196,8 @@ def test_a_dry_run_logs_each_action(caplog: pytest.LogCaptureFixture) -> None:
     assert (first["kind"], first["machine"], first["cluster"]) == ("Bootstrap", "b-0", "c-1")
     assert (first["reason"], first["grace"]) == ("because", 0)
     assert metrics.dryrun == {"Bootstrap": 2, "Unspecified": 1}
+    again = rail.admit(bootstraps(1), {})
+    assert again.withheld == [(bootstraps(1)[0], DRY_RUN)]
     assert not rail.may_act()
 
 

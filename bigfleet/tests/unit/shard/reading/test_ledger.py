@@ -17,9 +17,14 @@ class World:
     def __init__(self) -> None:
         self.living = Living()
         self.ledger = Ledger()
+        self.seconds = 0.0
 
-    def cycle(self, *needs: Need, machines: tuple[Machine, ...] = ()) -> bool:
-        return self.ledger.update(self.living.plan(machines, needs, NOW))
+    def cycle(
+        self, *needs: Need, machines: tuple[Machine, ...] = (), seconds: float = 10.0
+    ) -> bool:
+        """A cycle so long after the last one."""
+        self.seconds += seconds
+        return self.ledger.update(self.living.plan(machines, needs, NOW), self.seconds)
 
 
 @pytest.fixture
@@ -38,7 +43,21 @@ def test_rows_of_one_profile_are_one_entry_and_their_deficits_add_up(world: Worl
     assert len(world.ledger) == 2
 
 
-def test_age_counts_cycles_in_a_row(world: World) -> None:
+def test_cycles_that_follow_each_other_fast_do_not_make_a_shortfall_old(world: World) -> None:
+    crossed = [world.cycle(need(cpu=4), seconds=0.2) for _ in range(50)]
+    assert world.ledger.reported()[0].age_cycles == 2
+    assert not any(crossed)
+    assert world.cycle(need(cpu=4), seconds=60.0)
+    assert world.ledger.reported()[0].age_cycles == 8
+
+
+def test_a_tick_may_come_a_little_early(world: World) -> None:
+    for seconds in (10.0, 9.5, 10.3, 9.9):
+        world.cycle(need(cpu=4), seconds=seconds)
+    assert world.ledger.reported()[0].age_cycles == 4
+
+
+def test_age_counts_ticks_in_a_row(world: World) -> None:
     asked = need(cpu=4)
     for age in (1, 2, 3):
         world.cycle(asked)

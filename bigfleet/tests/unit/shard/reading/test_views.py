@@ -31,7 +31,7 @@ class World:
     def views(self, machines: list[Machine], needs: list[Need], now: int = NOW) -> NeedViews:
         self.cycle += 1
         plan = self.living.plan(machines, needs, now)
-        self.ledger.update(plan)
+        self.ledger.update(plan, 10.0 * self.cycle)
         return NeedViews(self.cycle, now, plan, self.policy, self.ledger.ages)
 
     def only(self, machines: list[Machine], asked: Need, now: int = NOW) -> pb.NeedView:

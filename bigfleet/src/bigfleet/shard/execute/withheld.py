@@ -1,0 +1,58 @@
+"""Decisions that are not carried out, told like those that are.
+
+A pause, a dry-run or a provider nobody has heard lets cycles decide the same again and again. Each
+is told when it is first decided, and again after it was not for a cycle: whoever watches sees what
+would be done, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from bigfleet.decision import ActionKind
+from bigfleet.shard.execute.decisions import Decision
+from bigfleet.shard.orders import Order
+
+PAUSED: Final = "suppressed"
+DRY_RUN: Final = "dry_run"
+UNHEARD: Final = "provider_unheard"
+"""The words for an outcome that is none."""
+
+_Key = tuple[ActionKind, str, str, str]
+
+
+class Withheld:
+    """What the last cycle decided and nobody carried out."""
+
+    def __init__(self, tell: Callable[[Decision], None], now: Callable[[], int]) -> None:
+        self._tell, self._now = tell, now
+        self._last: frozenset[_Key] = frozenset()
+
+    def take(self, withheld: Sequence[tuple[Order, str]], cycle: int) -> None:
+        """What a cycle decided in vain, each with the word for why."""
+        if not withheld and not self._last:
+            return
+        keys = {(order.kind, order.machine, order.cluster, word) for order, word in withheld}
+        for order, word in withheld:
+            if (order.kind, order.machine, order.cluster, word) not in self._last:
+                self._tell(decision_of(order, cycle, self._now(), word))
+        self._last = frozenset(keys)
+
+
+def decision_of(
+    order: Order, cycle: int, now: int, outcome: str, why: str = "", kind: str = ""
+) -> Decision:
+    """An order and its end as a decision; `kind` where it is not the order's own."""
+    return Decision(
+        cycle=cycle,
+        unix_nanos=now,
+        kind=kind or order.kind.title,
+        machine_id=order.machine,
+        cluster_id=order.cluster,
+        profile_fingerprint=order.fingerprint,
+        reason=f"{order.reason}: {why}" if why else order.reason,
+        cost_per_hour=order.dollars_per_hour,
+        outcome=outcome,
+        grace_seconds=order.grace_seconds,
+    )
