@@ -49,9 +49,11 @@ class Handle:
         self.process = Process("s1.1")
         self.book = Book(Symbols(), SimClock())
         self.heard = {"c1"}
+        self.is_partial = False
+        self.ownership = None
 
     def partial(self) -> bool:
-        return False
+        return self.is_partial
 
     def reported(self, cluster: str) -> bool:
         return cluster in self.heard
@@ -163,6 +165,17 @@ def test_a_machine_in_two_clusters_is_noticed() -> None:
         await bind(bench, client, "m0", "c2")
 
     assert caught(story, BindsTwice) == "S1"
+
+
+@pytest.mark.parametrize("kind", [A.RECLAIM, A.PREEMPT])
+def test_taking_a_machine_before_every_provider_was_heard_is_noticed(kind: ActionKind) -> None:
+    async def story(bench: Bench) -> None:
+        bench.monitor.excuse("c1", 0.0)
+        await bound(bench, "m0", "c1")
+        bench.shard.is_partial = True
+        bench.order(kind, "m0", priority=5)
+
+    assert caught(story) == "S5"
 
 
 def test_an_older_process_that_still_acts_is_noticed() -> None:

@@ -6,7 +6,8 @@ made smaller. Nothing runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
@@ -19,6 +20,9 @@ from sim.faults import Fault, draw_faults
 from sim.slots import FIXED, Offer, S, Slot
 
 MINUTES: Final = 20.0
+SHARD: Final = "s1"
+EVERY: Final = 4
+"""Every so many seeds the fleet has several shards and a coordinator."""
 ZONES: Final = ("z-a", "z-b", "z-c")
 _TYPES: Final = (("m.large", 4), ("m.xlarge", 8), ("m.2xlarge", 16))
 _DOLLARS_PER_CPU: Final = 0.05
@@ -78,6 +82,15 @@ class Plan:
     providers: tuple[ProviderPlan, ...]
     clusters: tuple[ClusterPlan, ...]
     faults: tuple[Fault, ...]
+    shards: tuple[str, ...] = (SHARD,)
+    homes: Mapping[str, str] = field(default_factory=dict)
+    """Cluster -> its shard; all others call the first one."""
+    quota_share: float = 0.0
+    """Of a provider's slots, what all shards together may hold; 0 for no quotas."""
+
+    def shard_of(self, cluster: str) -> str:
+        """The shard that a cluster calls."""
+        return self.homes.get(cluster, self.shards[0])
 
     @property
     def machines(self) -> int:
@@ -90,8 +103,9 @@ class Plan:
 
     def describe(self) -> str:
         """In a line."""
+        shards = f"{len(self.shards)} shards, " if len(self.shards) > 1 else ""
         return (
-            f"seed {self.seed}: {len(self.clusters)} clusters, {self.machines} machines of "
+            f"seed {self.seed}: {shards}{len(self.clusters)} clusters, {self.machines} machines of "
             f"{len(self.providers)} providers, {len(self.faults)} faults ({self.severity})"
         )
 
@@ -102,14 +116,23 @@ def draw(seed: int, *, seconds: float = MINUTES * 60) -> Plan:
     providers = _providers(rng)
     severity = rng.choice(("none", "light", "medium", "medium", "storm"))
     clusters = _clusters(rng, providers, seconds)
+    shards: tuple[str, ...] = (SHARD,)
+    homes, share = dict[str, str](), 0.0
+    if seed % EVERY == 0:
+        shards = tuple(f"s{number}" for number in range(1, rng.randint(2, 3) + 1))
+        # Some shards have more demand than machines, others fewer.
+        weights = [rng.uniform(0.2, 1.0) ** 2 for _ in shards]
+        homes = {one.name: rng.choices(shards, weights)[0] for one in clusters}
+        share = rng.choice((0.0, 0.0, 0.5, 0.9))
     faults = draw_faults(
         rng,
         severity,
         seconds,
         [provider.name for provider in providers],
         [cluster.name for cluster in clusters],
+        shards,
     )
-    return Plan(seed, severity, seconds, providers, clusters, faults)
+    return Plan(seed, severity, seconds, providers, clusters, faults, shards, homes, share)
 
 
 def _providers(rng: Random) -> tuple[ProviderPlan, ...]:

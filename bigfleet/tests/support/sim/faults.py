@@ -7,7 +7,7 @@ world is told in `injecting`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from typing import Final
@@ -52,6 +52,13 @@ class FaultKind(StrEnum):
     EMPTY_ROLLUP = "empty-rollup"
     SECOND_OPERATOR = "second-operator"
     NODE_LOSS = "node-loss"
+    COORDINATOR_CRASH = "coordinator-crash"
+    """At any step."""
+    COORDINATOR_AWAY = "coordinator-away"
+    COORDINATOR_ZOMBIE = "coordinator-zombie"
+    """Another one leads while the first is paused; the first wakes up."""
+    CUT_COORDINATOR = "cut-coordinator"
+    STORE_AWAY = "store-away"
 
 
 K = FaultKind
@@ -70,6 +77,15 @@ OF_CLUSTER: Final = frozenset(
         *(K.GARBAGE_FRAMES, K.EMPTY_ROLLUP, K.SECOND_OPERATOR, K.NODE_LOSS),
     }
 )
+OF_COORDINATOR: Final = frozenset(
+    {
+        *(K.COORDINATOR_CRASH, K.COORDINATOR_AWAY, K.COORDINATOR_ZOMBIE, K.CUT_COORDINATOR),
+        K.STORE_AWAY,
+    }
+)
+ALONE: Final = frozenset({K.SHARD_LOSES_DISK})
+"""Not where there are several shards: what a shard was given is written down at its own alone."""
+AT_A_SHARD: Final = OF_SHARD | {K.DISK_FULL, K.CLOCK_JUMP, K.CUT_PROVIDER, K.CUT_COORDINATOR}
 _HOW_MANY: Final = {"none": (0, 0), "light": (2, 4), "medium": (5, 10), "storm": (14, 25)}
 
 
@@ -83,9 +99,11 @@ class Fault:
     target: str
     strength: float
     """Between 0 and 1; what it means depends on the kind."""
+    shard: str = ""
+    """At which shard, where there are several."""
 
     def __str__(self) -> str:
-        whom = f" {self.target}" if self.target else ""
+        whom = "".join(f" {one}" for one in (self.target, self.shard) if one)
         return f"{self.kind}{whom} at {self.at:.1f} s for {self.seconds:.1f} s"
 
 
@@ -95,10 +113,12 @@ def draw_faults(
     seconds: float,
     providers: Sequence[str],
     clusters: Sequence[str],
+    shards: Sequence[str] = (),
 ) -> tuple[Fault, ...]:
     """The faults of a run, in the order they begin; all of them end with it."""
     least, most = _HOW_MANY[severity]
-    kinds = sorted(FaultKind)
+    several = len(shards) > 1
+    kinds = sorted(set(FaultKind) - (ALONE if several else OF_COORDINATOR))
     drawn = []
     for _ in range(rng.randint(least, most)):
         kind = rng.choice(kinds)
@@ -109,5 +129,8 @@ def draw_faults(
             target = rng.choice(list(providers))
         elif kind in OF_CLUSTER:
             target = rng.choice(list(clusters))
-        drawn.append(Fault(kind, round(at, 3), round(duration, 3), target, rng.random()))
+        fault = Fault(kind, round(at, 3), round(duration, 3), target, rng.random())
+        if several and kind in AT_A_SHARD:
+            fault = replace(fault, shard=rng.choice(list(shards)))
+        drawn.append(fault)
     return tuple(sorted(drawn, key=lambda fault: (fault.at, fault.kind)))

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from bigfleet.model import Resources
 from bigfleet.shard.book import Book
+from bigfleet.shard.reconcile.ownership import Ownership
 from sim.process import Process
 
 RowKey = tuple[str, str, str, str]
@@ -33,6 +34,11 @@ class ShardHandle(Protocol):
     @property
     def book(self) -> Book:
         """Its machines."""
+        ...
+
+    @property
+    def ownership(self) -> Ownership | None:
+        """Which machines are its own; None while it starts."""
         ...
 
     def partial(self) -> bool:

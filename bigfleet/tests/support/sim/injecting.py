@@ -16,7 +16,10 @@ from bigfleet.model import CapacityType
 from bigfleet.simcluster.behaviour import Behaviour
 from bigfleet.simcluster.cluster import SimCluster
 from bigfleet.simcluster.faults import Garbage
+from sim.coordinators import NAME as COORDINATOR
+from sim.coordinators import CoordinatorHost
 from sim.faults import Fault, FaultKind
+from sim.hosts import Host
 from sim.network import Weather
 from sim.provider import Habits, ModelProvider
 from sim.slots import Kind, S, Slot
@@ -81,15 +84,27 @@ class Injector:
 
         return end
 
-    def cut(self, fault: Fault) -> End:
-        """Nothing passes between the shard and its peer."""
-        network, shard = self._world.network, self._world.shard_name
-        network.cut(shard, fault.target)
-        return lambda: network.mend(shard, fault.target)
+    def cut_provider(self, fault: Fault) -> End:
+        """Nothing passes between a shard and a provider."""
+        return self._cut(self._host(fault).name, fault.target)
+
+    def cut_cluster(self, fault: Fault) -> End:
+        """Nothing passes between a cluster and its shard."""
+        return self._cut(self._world.host_of(fault.target).name, fault.target)
+
+    def cut_coordinator(self, fault: Fault) -> End:
+        """Nothing passes between a shard and the coordinator."""
+        return self._cut(self._host(fault).name, COORDINATOR)
+
+    def _cut(self, one: str, other: str) -> End:
+        network = self._world.network
+        network.cut(one, other)
+        return lambda: network.mend(one, other)
 
     def break_streams(self, fault: Fault) -> End:
         """Sessions break: one, or all."""
-        one = fault.target if fault.strength < 0.7 else self._world.shard_name
+        shard = self._world.host_of(fault.target).name
+        one = fault.target if fault.strength < 0.7 else shard
         self._world.board.break_streams(one)
         return None
 
@@ -97,38 +112,39 @@ class Injector:
 
     def shard_crash(self, fault: Fault) -> End:
         """At any step."""
-        self._world.shard.process.crash_after(1 + int(fault.strength * 3000))
+        self._host(fault).life.process.crash_after(1 + int(fault.strength * 3000))
         return None
 
     def shard_crash_at_commit(self, fault: Fault) -> End:
         """Right when a provider accepts one of its next mutations."""
-        self._world.crash_at_mutation(1 + int(fault.strength * 5))
+        self._host(fault).crash_at_mutation(1 + int(fault.strength * 5))
         return None
 
     def shard_crash_at_write(self, fault: Fault) -> End:
         """Around one of its next writes."""
-        self._world.crash_at_write(1 + int(fault.strength * 5))
+        self._host(fault).crash_at_write(1 + int(fault.strength * 5))
         return None
 
     def shard_pause(self, fault: Fault) -> End:
         """It stands still; its peers do not."""
-        process = self._world.shard.process
+        process = self._host(fault).life.process
         process.pause()
         return lambda: self._world.loop.resume(process)
 
     def shard_zombie(self, fault: Fault) -> End:
         """It stands still, is replaced, and wakes up."""
-        return self._world.replace_shard()
+        return self._host(fault).replace()
 
     def shard_loses_disk(self, fault: Fault) -> End:
         """It dies and its volume is gone."""
-        self._world.shard.process.crash()
-        self._world.disk.lose()
+        host = self._host(fault)
+        host.life.process.crash()
+        host.disk.lose()
         return None
 
     def disk_full(self, fault: Fault) -> End:
         """No write succeeds."""
-        disk = self._world.disk
+        disk = self._host(fault).disk
         disk.full = True
 
         def end() -> None:
@@ -138,8 +154,47 @@ class Injector:
 
     def clock_jump(self, fault: Fault) -> End:
         """Somebody sets the shard's clock."""
-        self._world.shard_clock.jump((fault.strength - 0.5) * 240.0)
+        self._host(fault).clock.jump((fault.strength - 0.5) * 240.0)
         return None
+
+    # -- the coordinator -------------------------------------------------------------------------
+
+    def coordinator_crash(self, fault: Fault) -> End:
+        """At any step."""
+        self._coordinator.process.crash_after(1 + int(fault.strength * 200))
+        return None
+
+    def coordinator_away(self, fault: Fault) -> End:
+        """It dies and does not come back for a while."""
+        self._coordinator.go_away()
+        return self._coordinator.peace
+
+    def coordinator_zombie(self, fault: Fault) -> End:
+        """It stands still, another one leads, and it wakes up."""
+        if not self._coordinator.process.alive:
+            return None
+        old = self._coordinator.replace()
+
+        def end() -> None:
+            self._world.loop.resume(old)
+            self._world.later(20.0, old.crash)
+
+        return end
+
+    def store_away(self, fault: Fault) -> End:
+        """Writes fail, and some of them are there all the same."""
+        shelf = self._coordinator.shelf
+        shelf.is_away = True
+
+        def end() -> None:
+            shelf.is_away = False
+
+        return end
+
+    @property
+    def _coordinator(self) -> CoordinatorHost:
+        assert self._world.coordinator is not None
+        return self._world.coordinator
 
     # -- providers -------------------------------------------------------------------------------
 
@@ -288,6 +343,9 @@ class Injector:
 
     # -- helpers ---------------------------------------------------------------------------------
 
+    def _host(self, fault: Fault) -> Host:
+        return self._world.host(fault.shard)
+
     def _provider(self, fault: Fault) -> ModelProvider:
         return self._world.providers[fault.target]
 
@@ -333,8 +391,8 @@ _USUAL: Final = Habits().seconds
 _I = Injector
 _STRIKES: Final[dict[FaultKind, Callable[[Injector, Fault], End]]] = {
     K.NETWORK_STORM: _I.network_storm,
-    K.CUT_PROVIDER: _I.cut,
-    K.CUT_CLUSTER: _I.cut,
+    K.CUT_PROVIDER: _I.cut_provider,
+    K.CUT_CLUSTER: _I.cut_cluster,
     K.BREAK_STREAMS: _I.break_streams,
     K.SHARD_CRASH: _I.shard_crash,
     K.SHARD_CRASH_AT_COMMIT: _I.shard_crash_at_commit,
@@ -363,4 +421,9 @@ _STRIKES: Final[dict[FaultKind, Callable[[Injector, Fault], End]]] = {
     K.EMPTY_ROLLUP: _I.empty_rollup,
     K.SECOND_OPERATOR: _I.second_operator,
     K.NODE_LOSS: _I.node_loss,
+    K.COORDINATOR_CRASH: _I.coordinator_crash,
+    K.COORDINATOR_AWAY: _I.coordinator_away,
+    K.COORDINATOR_ZOMBIE: _I.coordinator_zombie,
+    K.CUT_COORDINATOR: _I.cut_coordinator,
+    K.STORE_AWAY: _I.store_away,
 }

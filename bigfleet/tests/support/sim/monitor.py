@@ -4,7 +4,8 @@
     S2  one mutation at a time is in flight for a machine
     S3  every order starts in the state its kind needs; the book claims no binding that never was
     S4  no mutation with an older token takes effect
-    S5  no Reclaim and no Delete at the cost of a cluster that has not reported to this process
+    S5  no Reclaim and no Delete at the cost of a cluster that has not reported to this process;
+        no Reclaim and no Preempt before every provider was heard
     S6  reclaims per cluster and window stay within the cap
     S7  nothing is reclaimed while nobody asked for less and nothing went wrong, and no drain is
         ordered and called off again and again
@@ -37,9 +38,11 @@ WINDOW: Final = 10.0
 CAP: Final = 0.05
 KNOWN_AFTER: Final = 60.0
 """Seconds after which a shard has seen what a provider says, when nothing is in the way."""
+FOR_ANOTHER_SHARD: Final = "another shard needs it"
 FLAPPING: Final = 10
 FLAPPING_SECONDS: Final = 60.0
 """A drain that is ordered and called off more often than this is no decision."""
+_ACQUIRING: Final = frozenset({A.BOOTSTRAP, A.PROVISION})
 _ORDERED_BY: Final = {
     Kind.CREATE: frozenset({A.PROVISION}),
     Kind.CONFIGURE: frozenset({A.BOOTSTRAP}),
@@ -63,6 +66,8 @@ class Monitor:
         self._excuses: dict[str, float] = {}
         """Cluster -> when last something happened that may leave it with too much."""
         self.counts: dict[str, int] = {}
+        self.ordered_count = 0
+        """Orders that are no releases."""
         self.last_order_at = 0.0
         """When something was last ordered that is no release."""
         self.calm_since: float | None = None
@@ -85,16 +90,15 @@ class Monitor:
             self.counts[order.kind.title] = self.counts.get(order.kind.title, 0) + 1
             if order.kind is not A.DELETE:
                 self.last_order_at = now
+                self.ordered_count += 1
             if machine is None or machine.state is not STARTS_IN[order.kind]:
                 state = "unknown" if machine is None else machine.state.title
                 self._trace.broken("S3", f"{told} although the machine is {state}")
                 return
             self._note_order(order)
-            if shard.partial():
+            if shard.partial() and order.kind in _ACQUIRING:
                 # What it has not heard of yet makes some of this too much, later.
                 self.excuse(order.cluster, now)
-                if order.stamp is not None:
-                    self.excuse(order.stamp.cluster, now)
             self._check_order(shard, order, machine, now, told)
 
     def _note_order(self, order: Order) -> None:
@@ -107,6 +111,12 @@ class Monitor:
     def _check_order(
         self, shard: ShardHandle, order: Order, machine: Machine, now: float, told: str
     ) -> None:
+        if order.reason.startswith(FOR_ANOTHER_SHARD):
+            self._check_given(order, machine, now, told)
+            return
+        takes = order.kind is A.PREEMPT or (order.kind is A.RECLAIM and not order.is_ending)
+        if takes and shard.partial():
+            self._trace.broken("S5", f"{told} before every provider was heard")
         # A host that is about to be taken away is drained for its pods' sake.
         if order.kind is A.RECLAIM and not machine.interruption_at_ns:
             if not shard.reported(order.cluster):
@@ -129,6 +139,12 @@ class Monitor:
             self._check_flapping(order, now, told)
         if order.kind is A.RECLAIM:
             self._check_cap(shard, order, now, told)
+
+    def _check_given(self, order: Order, machine: Machine, now: float, told: str) -> None:
+        """Drained because a coordinator asked for it, on behalf of a higher need elsewhere."""
+        self.excuse(order.cluster, now)
+        if machine.stamp is None or machine.stamp.priority >= order.priority:
+            self._trace.broken("S8", f"{told}: it serves {machine.stamp}")
 
     def _check_flapping(self, order: Order, now: float, told: str) -> None:
         window = self._keeps.setdefault(order.machine, deque())

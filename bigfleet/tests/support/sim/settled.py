@@ -5,8 +5,10 @@
     S9   no row is unmet while a lower one holds a machine that would serve it
     S10  a gang is in one place
     S11  a cluster whose rows are all met has machines enough for all of them
+    S14  every machine has one owner, no move between shards is under way and nobody holds one
 
-The truth is the models': providers for machines, clusters for demand.
+The truth is the models': providers for machines, clusters for demand. With several shards, each is
+held against the machines that are its own and the clusters that call it.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from bigfleet.model.penalty import PenaltyBucket
 from bigfleet.simcluster.rollup import row_key
 from bigfleet.simcluster.workload import WorkObject
 from sim.handle import RowKey
+from sim.hosts import Host
 from sim.provider import TRANSITION_SECONDS
 from sim.slots import KIND_OF, S, Slot
 from sim.world import World
@@ -42,16 +45,56 @@ _REASONS: Final = frozenset(
 _HELD_BACK: Final = frozenset({"QUOTA", "SPEND_LIMIT", "STOCK_OUT", "BOOTSTRAP_ERROR"})
 
 
-class Settled:
-    """A world that should have come to rest."""
+def unsettled(world: World) -> tuple[str, str] | None:
+    """The first thing that does not hold in a world that should have come to rest."""
+    for complaint in _moves(world):
+        return "S14", complaint
+    for host in world.hosts.values():
+        if (found := Settled(world, host).complaint()) is not None:
+            return found
+    return None
 
-    def __init__(self, world: World) -> None:
+
+def _moves(world: World) -> Iterator[str]:
+    """Moves between shards that have not ended, and what became of the machines."""
+    if world.coordinator is None:
+        return
+    for move in world.coordinator.moves():
+        if not move.phase.is_over:
+            yield f"move {move.id} is {move.phase.value} for {move.tries} tries: {move.reason}"
+    for name, host in world.hosts.items():
+        for held in world.owners.of(host).transfers:
+            yield f"{name} still holds move {held.move_id} as {held.role.value}"
+    for provider in world.providers.values():
+        for slot in provider.slots.values():
+            machine = world.owners.machine(slot, provider.name)
+            owners = [n for n, h in world.hosts.items() if world.owners.of(h).owns(machine)]
+            if len(owners) != 1:
+                yield f"{slot.id} is owned by {owners}"
+
+
+class Settled:
+    """A shard that should have come to rest."""
+
+    def __init__(self, world: World, host: Host) -> None:
         self._world = world
-        self._shard = world.shard
+        self._shard = host.life
+        owner = world.owners.of(host)
+        self._all = {
+            slot.id: slot
+            for provider in world.providers.values()
+            for slot in provider.slots.values()
+        }
         self._slots = {
             slot.id: slot
             for provider in world.providers.values()
             for slot in provider.slots.values()
+            if owner.owns(world.owners.machine(slot, provider.name))
+        }
+        self._operators = {
+            name: operator
+            for name, operator in world.operators.items()
+            if world.host_of(name) is host
         }
         self._verdicts = self._shard.verdicts()
 
@@ -90,10 +133,10 @@ class Settled:
         for name in self._world.providers:
             for machine in book.ids_of_provider(name):
                 if machine not in self._slots:
-                    yield f"{machine} does not exist, and the shard believes it does"
+                    yield f"{machine} is not its own, and {self._shard.process.name} believes it is"
 
     def _sessions(self) -> Iterator[str]:
-        for name, operator in self._world.operators.items():
+        for name, operator in self._operators.items():
             if not operator.connected or not self._shard.connected(name):
                 yield f"{name} has no session: {operator.last_end}"
         if self._shard.waiting():
@@ -101,9 +144,9 @@ class Settled:
 
     def _nodes(self) -> Iterator[str]:
         now = self._world.loop.time()
-        for name, operator in self._world.operators.items():
+        for name, operator in self._operators.items():
             nodes = {node.machine_id: node for node in operator.cluster.nodes}
-            for slot in self._slots.values():
+            for slot in self._all.values():
                 if now - slot.changed_at < JUST_NOW:
                     continue
                 node = nodes.get(slot.id)
@@ -122,7 +165,7 @@ class Settled:
         if self._world.loop.time() < self._world.phantoms_until:
             yield "a node died, and its machine still counts"
         lacking = {key[0] for key, verdict in self._verdicts.items() if not verdict.satisfied}
-        for name, operator in self._world.operators.items():
+        for name, operator in self._operators.items():
             if name in lacking:
                 continue
             there = [node for node in operator.cluster.nodes if node.exists]
@@ -145,11 +188,11 @@ class Settled:
         """What was acknowledged last is what counts."""
         wanted: dict[RowKey, dict[str, int]] = {}
         for key, what in self._demanded():
-            count = self._world.operators[key[0]].cluster.workload.replicas(what.name)
+            count = self._operators[key[0]].cluster.workload.replicas(what.name)
             row = wanted.setdefault(key, {})
             for resource, amount in what.request.items():
                 row[resource] = row.get(resource, 0) + amount * count
-        for name in self._world.operators:
+        for name in self._operators:
             known = self._shard.demanded(name)
             mine = {key: amounts for key, amounts in wanted.items() if key[0] == name}
             if {key: dict(amounts) for key, amounts in known.items()} != mine:
@@ -157,7 +200,7 @@ class Settled:
 
     def _tasks(self) -> Iterator[str]:
         left = self._shard.process.unfinished()
-        most = WORKERS + TASKS_PER_CLUSTER * len(self._world.operators)
+        most = WORKERS + TASKS_PER_CLUSTER * len(self._operators)
         if len(left) > most:
             yield f"{len(left)} tasks live in {self._shard.process.name}, where {most} would do"
 
@@ -223,7 +266,7 @@ class Settled:
                 yield f"gang {what.name} of {cluster} is in {sorted(map(str, places))}"
 
     def _amounts(self) -> Iterator[str]:
-        for name, operator in self._world.operators.items():
+        for name, operator in self._operators.items():
             wanted: dict[str, int] = {}
             met = True
             for what in operator.cluster.workload:
@@ -234,7 +277,7 @@ class Settled:
                     wanted[resource] = wanted.get(resource, 0) + amount * count
             mine = [
                 slot
-                for slot in self._slots.values()
+                for slot in self._all.values()
                 if slot.cluster == name and slot.state in (S.CONFIGURED, S.CONFIGURING)
             ]
             for resource, amount in wanted.items():
@@ -254,7 +297,7 @@ class Settled:
                 yield f"{slot.id} is still {slot.state.title}"
 
     def _demanded(self) -> Iterator[tuple[RowKey, WorkObject]]:
-        for name, operator in self._world.operators.items():
+        for name, operator in self._operators.items():
             workload = operator.cluster.workload
             for what in workload:
                 if workload.replicas(what.name):

@@ -16,18 +16,20 @@ from bigfleet.shard import shard as product
 from bigfleet.shard.book import Book
 from bigfleet.shard.execute.pool import Enqueued, Executor
 from bigfleet.shard.orders import Order
+from bigfleet.shard.reconcile.ownership import Ownership
 from bigfleet.shard.shard import Count, Shard
 from bigfleet.shard.tuning import Tuning
 from bigfleet.shard.views import need_at
 from bigfleet.wire.fencing import FencingStamps
 from sim.calls import SimCalls
+from sim.coordinators import NAME as COORDINATOR
+from sim.coordinators import SimCaller
 from sim.handle import RowKey, RowVerdict
 from sim.ports import SimOffload
 from sim.process import Process
 from sim.streams import BrokenError, ShardEnd
-from sim.world import Mounted, World
+from sim.world import REGION, Mounted, World
 
-REGION = "r1"
 _QUICK = 0.002
 _DECIDING = 0.05
 
@@ -42,7 +44,8 @@ class Life:
         self._world = world
         self._disk = disk
         self._shard: Shard | None = None
-        self._no_book = Book(Symbols(), world.shard_clock)
+        self.host = disk.host
+        self._no_book = Book(Symbols(), self.host.clock)
 
     async def run(self) -> None:
         """Read the disk, then live."""
@@ -63,9 +66,14 @@ class Life:
         """Its machines; none while it starts."""
         return self._no_book if self._shard is None else self._shard.book
 
+    @property
+    def ownership(self) -> Ownership | None:
+        """Which machines are its own; None while it starts."""
+        return None if self._shard is None else self._shard.ownership
+
     def partial(self) -> bool:
         """Whether it decides without having heard of all its providers, after waiting for them."""
-        return self._shard is not None and not self._shard.lister.all_first_merged()
+        return self._shard is not None and bool(self._shard.unheard())
 
     def reported(self, cluster: str) -> bool:
         """Whether it has heard of the cluster's demand, in this life."""
@@ -116,36 +124,50 @@ class Life:
     # -- putting it together ---------------------------------------------------------------------
 
     def _tuning(self) -> Tuning:
+        name = self.host.name
+        if self._world.coordinator is not None:
+            return Tuning(shard_id=name, address=f"{name}:7780", coordinators=(COORDINATOR,))
         sites = [ProviderSite(name, f"{name}:9001", REGION) for name in self._world.providers]
-        return Tuning(shard_id=self._world.shard_name, providers=tuple(sites))
+        return Tuning(shard_id=name, providers=tuple(sites))
 
     def _ports(self) -> product.World:
         world, process, disk = self._world, self.process, self._disk
-        rng = world.rng(process.name)
+        rng, coordinator, clock = world.rng(process.name), world.coordinator, self.host.clock
         return product.World(
-            clock=world.shard_clock,
+            clock=clock,
             disk=disk,
             offload=SimOffload(process, disk, rng, seconds=_QUICK),
             decide_in=SimOffload(process, disk, rng, seconds=_DECIDING),
             rng=rng,
             connect=self._connect,
-            timer=world.shard_clock.monotonic,
+            timer=clock.monotonic,
             cpu=lambda: 0.0,
+            caller=None if coordinator is None else SimCaller(self.host.name, coordinator, world),
         )
 
     def _connect(self, site: ProviderSite, stamps: FencingStamps, count: Count) -> ProviderClient:
         world = self._world
         calls = SimCalls(
-            self.process, world.shard_name, world.providers[site.name], world.network, world
+            self.process, self.host.name, world.providers[site.name], world.network, world
         )
         return ProviderClient(site, stamps, calls, count)
 
     def _watch(self, shard: Shard) -> None:
         shard.book.on_change.append(self._changed)
         _Spy(shard.executor, self._ordered)
+        shard.ownership.on_change.append(self._owns)
+        self._world.owners.changed(None)
+
+    def _owns(self, moved: frozenset[str] | None) -> None:
+        told = "all" if moved is None else ", ".join(sorted(moved))
+        self._world.trace.note(self.process.name, f"looks anew whose is {told}")
+        if self.host.life is self:
+            self._world.owners.changed(moved)
 
     def _changed(self, before: Machine | None, after: Machine | None) -> None:
         self._world.monitor.book_changed(self, before, after)
+        if before is None and after is not None and self.host.life is self:
+            self._world.owners.booked(self.host, after.id)
 
     def _ordered(self, orders: Sequence[Order]) -> None:
         self._world.monitor.ordered(self, orders, self._world.loop.time())

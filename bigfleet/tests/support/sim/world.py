@@ -1,34 +1,47 @@
-"""Everything of one seed, put together: providers, clusters, a network, and a shard that restarts.
+"""Everything of one seed, put together: providers, clusters, a network, and shards on their hosts.
 
-How a shard is built is passed in, so that tests can build one with a bug. The world restarts it
-when it dies, and gives every life a process, the disk and the clock of the host it runs on.
+How a shard is built is passed in, so that tests can build one with a bug. Where there are several
+shards, a coordinator says whose is what.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
+from bigfleet.coordinator.state import (
+    AddShard,
+    AssignDomain,
+    Command,
+    Phase,
+    Provider,
+    RegisterProvider,
+    SetQuota,
+)
+from bigfleet.model import LABEL_ZONE
 from bigfleet.simcluster.cluster import SimCluster
 from bigfleet.simcluster.operator import SimOperator
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
-from sim.drawing import Plan
-from sim.handle import ShardHandle
+from sim.coordinators import CoordinatorHost
+from sim.drawing import SHARD, ZONES, Plan
+from sim.hosts import Build, Host, Mounted, ShardLife
 from sim.injecting import Injector
 from sim.loop import VirtualLoop
 from sim.monitor import Monitor
 from sim.network import NOWHERE, Network
+from sim.owners import Owners
 from sim.ports import NANO, SimClock, SimDisk
 from sim.process import Process
 from sim.provider import ModelProvider, Request
 from sim.slots import Kind
-from sim.streams import Dialling, ShardEnd, Switchboard
+from sim.streams import Dialling, Switchboard
 from sim.trace import Trace
 
-SHARD: Final = "s1"
+__all__ = ["REGION", "Build", "Mounted", "ShardLife", "TrueClock", "World"]
+
+REGION: Final = "r1"
 
 
 class TrueClock(SimClock):
@@ -39,73 +52,17 @@ class TrueClock(SimClock):
         return self.now() + int(seconds * NANO)
 
 
-class ShardLife(ShardHandle, Protocol):
-    """A shard that can be run."""
-
-    async def run(self) -> None:
-        """Until cancelled."""
-        ...
-
-    async def serve(self, stream: ShardEnd) -> None:
-        """One session to its end."""
-        ...
-
-
-Build = Callable[["World", Process, "Mounted"], ShardLife]
-
-
-class Mounted:
-    """A disk as one process sees it. It can be taken away from under a process."""
-
-    def __init__(self, disk: SimDisk) -> None:
-        self.disk = disk
-        self.on_write: Callable[[], None] | None = None
-
-    def read(self, name: str) -> bytes | None:
-        """The content of a file."""
-        return self.disk.read(name)
-
-    def replace(self, name: str, content: bytes) -> None:
-        """Other content, whole."""
-        self.disk.replace(name, content)
-        self._written()
-
-    def append(self, name: str, content: bytes) -> None:
-        """More at the end."""
-        self.disk.append(name, content)
-        self._written()
-
-    @property
-    def writes(self) -> int:
-        """How many there were."""
-        return self.disk.writes
-
-    def answered_later(self) -> AbstractContextManager[None]:
-        """Writes made inside are under way until they are settled."""
-        return self.disk.answered_later()
-
-    def settle(self, first: int) -> None:
-        """Writes after this number have been answered."""
-        self.disk.settle(first)
-
-    def _written(self) -> None:
-        if self.on_write is not None:
-            self.on_write()
-
-
 class World:
     """One seed, running. Make it inside its loop."""
 
     def __init__(self, plan: Plan, loop: VirtualLoop, trace: Trace, build: Build) -> None:
         self.plan, self.loop, self.trace = plan, loop, trace
-        self.shard_name = SHARD
-        self.true_clock, self.shard_clock = TrueClock(), SimClock()
+        self.true_clock = TrueClock()
         self.monitor = Monitor(trace)
         if not plan.faults:
             self.monitor.calm_since = 0.0
         self.network = Network(self.rng("network"), trace)
         self.board = Switchboard(self.network)
-        self.disk = SimDisk(self.rng("disk"))
         self.providers = {
             drawn.name: ModelProvider(drawn.name, drawn.slots(), self.rng(drawn.name), trace)
             for drawn in plan.providers
@@ -114,21 +71,18 @@ class World:
             provider.watch = self.monitor
         self.operators: dict[str, SimOperator] = {}
         self.injector = Injector(self)
-        self.lives: list[ShardLife] = []
+        self.owners = Owners(self)
+        self.coordinator = CoordinatorHost(self) if len(plan.shards) > 1 else None
+        self.hosts = {
+            name: Host(self, name, build, "" if name == SHARD else f"-{name}")
+            for name in plan.shards
+        }
         self.phantoms_until = 0.0
         """Until then a node that died may still count as a machine that serves."""
-        self._build = build
-        self._mutations_until_crash = 0
-        self._restarts = self.rng("restarts")
 
     def rng(self, name: str) -> Random:
         """A source of chance of its own for each part."""
         return Random(f"{name}-{self.plan.seed}")
-
-    @property
-    def shard(self) -> ShardLife:
-        """The newest life of the shard."""
-        return self.lives[-1]
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Something that happens whatever lives or dies."""
@@ -136,88 +90,87 @@ class World:
 
     # -- shards ----------------------------------------------------------------------------------
 
+    @property
+    def first(self) -> Host:
+        """The host of the first shard, which most runs have no other of."""
+        return self.hosts[SHARD]
+
+    @property
+    def shard(self) -> ShardLife:
+        """The newest life of the first shard."""
+        return self.first.life
+
+    @property
+    def lives(self) -> list[ShardLife]:
+        """All lives of the first shard."""
+        return self.first.lives
+
+    @property
+    def disk(self) -> SimDisk:
+        """The first shard's."""
+        return self.first.disk
+
+    @property
+    def shard_clock(self) -> SimClock:
+        """The first shard's."""
+        return self.first.clock
+
     def start_shard(self) -> None:
-        """A new life of the shard, on the same disk."""
-        process = Process(f"{SHARD}.{len(self.lives) + 1}")
-        mounted = Mounted(self.disk)
-        self.trace.note(process.name, "starts")
-        process.at_death(lambda: self._died(process, mounted))
-        life = self._build(self, process, mounted)
-        self.lives.append(life)
-        self._mounted = mounted
-        self._running = process.spawn(self._live(life), "run")
-        self.board.listen(SHARD, process, life.serve)
-
-    async def _live(self, life: ShardLife) -> None:
-        try:
-            await life.run()
-        except OSError as error:
-            if not self.disk.full:
-                self.trace.broken("run", f"{life.process.name} ended: {error!r}")
-            self.trace.note(life.process.name, f"cannot run: {error}")
-            self.later(0.0, life.process.crash)
-
-    def _died(self, process: Process, mounted: Mounted) -> None:
-        self.trace.note(process.name, "dies")
-        mounted.disk.crash()
-        if self.lives[-1].process is process:
-            self.later(self._restarts.choice((0.1, 1.0, 10.0)), self._restart)
+        """A new life of the first shard, on the same disk."""
+        self.first.start()
 
     def stop_shard(self) -> None:
-        """Ask the shard to stop, for good."""
-        self._running.cancel()
-        self.board.hang_up(self.shard.process)
+        """Ask the first shard to stop, for good."""
+        self.first.stop()
 
-    def _restart(self) -> None:
-        if not self.shard.process.alive:
-            self.start_shard()
+    def host(self, name: str) -> Host:
+        """The host of a shard; of the first one where none is named."""
+        return self.hosts.get(name, self.first)
 
-    def crash_at_mutation(self, count: int) -> None:
-        """Die when the count-th mutation from now leaves."""
-        self._mutations_until_crash = count
+    def host_of(self, cluster: str) -> Host:
+        """The host whose shard a cluster calls."""
+        return self.hosts[self.plan.shard_of(cluster)]
 
     def sends(self, process: Process, kind: Kind, request: Request) -> None:
         """A mutation leaves a shard."""
         self.monitor.sends(process, kind, request)
-        if self._mutations_until_crash and process is self.shard.process:
-            self._mutations_until_crash -= 1
-            if not self._mutations_until_crash:
-                process.crash_after(self._restarts.randint(1, 40))
+        self.hosts[process.name.partition(".")[0]].sends(process)
 
     def answered(self, process: Process, machine_id: str) -> None:
         """Its sender no longer waits."""
         self.monitor.answered(process, machine_id)
 
-    def crash_at_write(self, count: int) -> None:
-        """Die around the count-th write from now."""
-        left = [count]
-        mounted, process = self._mounted, self.shard.process
+    async def start_fleet(self) -> None:
+        """The coordinator, if there is one, told who owns what; then all shards."""
+        if self.coordinator is not None:
+            self.coordinator.start()
+            await self.coordinator.apply(*self._administered())
+        for host in self.hosts.values():
+            host.start()
 
-        def written() -> None:
-            left[0] -= 1
-            if left[0] == 0:
-                process.crash_after(self._restarts.randint(1, 4))
+    def moves_done(self) -> int:
+        """Moves between shards that were carried out and are still known."""
+        known = [] if self.coordinator is None else self.coordinator.stored_moves()
+        return sum(move.phase is Phase.DONE for move in known)
 
-        mounted.on_write = written
-
-    def replace_shard(self) -> Callable[[], None]:
-        """The shard stands still and another life of it begins; what wakes the first one up."""
-        old, mounted = self.shard.process, self._mounted
-        old.pause()
-        mounted.disk = self.disk.copy()
-        self.start_shard()
-
-        def wake() -> None:
-            self.loop.resume(old)
-            self.later(self._restarts.uniform(1.0, 40.0), old.crash)
-
-        return wake
+    def _administered(self) -> list[Command]:
+        """What an administrator sets up before the shards of a fleet are started."""
+        commands: list[Command] = [AddShard(name, f"{name}:7780") for name in self.hosts]
+        for zone, name in zip(ZONES, self.hosts, strict=False):
+            commands.append(AssignDomain(LABEL_ZONE, zone, name))
+        for name in self.providers:
+            commands.append(RegisterProvider(Provider(name, f"{name}:9001", REGION)))
+            if self.plan.quota_share:
+                slots = len(self.providers[name].slots)
+                each = max(1, int(slots * self.plan.quota_share / len(self.hosts)))
+                commands.append(SetQuota(name, REGION, dict.fromkeys(self.hosts, each)))
+        return commands
 
     # -- clusters --------------------------------------------------------------------------------
 
     def start_clusters(self, group: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """All clusters, each calling when its time has come."""
-        dial = Dialling(self.board, lambda cluster: SHARD)
+        dial = Dialling(self.board, self.plan.shard_of)
         tasks = []
         for drawn in self.plan.clusters:
             rng = self.rng(drawn.name)
@@ -248,7 +201,7 @@ class World:
         """Somebody calls with a cluster's id and says nothing but Hello."""
 
         async def pretend() -> None:
-            line = await self.board.dial(cluster, SHARD)
+            line = await self.board.dial(cluster, self.plan.shard_of(cluster))
             await line.send(pb.OperatorMessage(hello=pb.Hello(cluster_id=cluster)))
             while await line.receive() is not None:
                 pass
@@ -266,8 +219,10 @@ class World:
         self.trace.note("world", "peace")
         self.monitor.calm_since = self.loop.time()
         self.injector.peace()
-        self._mutations_until_crash = 0
-        self._mounted.on_write = None
+        for host in self.hosts.values():
+            host.peace()
+        if self.coordinator is not None:
+            self.coordinator.peace()
         for provider in self.providers.values():
             if not provider.up:
                 provider.start()
