@@ -50,6 +50,16 @@ COMMANDS: Final[Mapping[str, Late]] = {
         "dashboard_command",
         "Serve the dashboard: what the fleet does and why, read-only.",
     ),
+    "operator": Late(
+        "bigfleet.cli.operator",
+        "operator_command",
+        "Run a cluster's operator: demand to the shard, machines into the cluster.",
+    ),
+    "pod-controller": Late(
+        "bigfleet.cli.pod_controller",
+        "pod_controller_command",
+        "Run a pod controller: one CapacityRequest for every Pod that is demand.",
+    ),
     "shard": Late(
         "bigfleet.cli.shard",
         "shard_command",

@@ -25,7 +25,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
     pass
 
 
-class Amounts(_Part):
+class Amounts(_Part, frozen=True):
     """Requests and limits of a container or a Pod, as texts."""
 
     requests: dict[str, str] | None = None
@@ -35,7 +35,7 @@ class Amounts(_Part):
 _NOTHING: Final = Amounts()
 
 
-class Container(_Part):
+class Container(_Part, frozen=True):
     """One container. An init container that restarts always is a sidecar."""
 
     name: str = ""
@@ -48,7 +48,7 @@ class Container(_Part):
         return self.restart_policy == "Always"
 
 
-class ContainerStatus(_Part):
+class ContainerStatus(_Part, frozen=True):
     """What a container has been given."""
 
     name: str = ""
@@ -56,7 +56,7 @@ class ContainerStatus(_Part):
     allocated_resources: dict[str, str] | None = None
 
 
-class Condition(_Part):
+class Condition(_Part, frozen=True):
     """A condition of a Pod or a Node."""
 
     type: str = ""

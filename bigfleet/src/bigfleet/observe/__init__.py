@@ -2,7 +2,9 @@
 
     metrics    one registry per component: names, series that exist from the start, build info
     buckets    the three sets of histogram bounds
-    shard      everything a shard counts, one class with plain methods; coordinator likewise
+    shard      everything a shard counts, one class with plain methods; coordinator, operator and
+               podcontroller likewise
+    kubecalls  calls to a Kubernetes API server
     cycles     the last cycles one by one, for exact quantiles
     logs       log lines as text or JSON
     http       /metrics, probes and debug pages, on a thread of their own

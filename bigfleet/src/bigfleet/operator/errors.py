@@ -17,6 +17,10 @@ class TemplateError(OperatorError):
     """The bootstrap template cannot be used, or not for this machine."""
 
 
+class UnsatisfiableError(OperatorError):
+    """The bootstrap template says that this machine cannot be served."""
+
+
 class BadRequestError(OperatorError):
     """A CapacityRequest that no roll-up can carry. `reason` is a label of a metric."""
 

@@ -54,7 +54,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
     pass
 
 
-class Meta(_Part):
+class Meta(_Part, frozen=True):
     """Metadata of a CapacityRequest."""
 
     name: str = ""
@@ -64,21 +64,21 @@ class Meta(_Part):
     annotations: dict[str, str] | None = None
 
 
-class StatusCondition(_Part):
+class StatusCondition(_Part, frozen=True):
     """One condition of a CapacityRequest."""
 
     type: str = ""
     status: str = ""
 
 
-class Status(_Part):
+class Status(_Part, frozen=True):
     """How far a CapacityRequest is."""
 
     phase: str = ""
     conditions: tuple[StatusCondition, ...] | None = None
 
 
-class CapacityRequest(_Part):
+class CapacityRequest(_Part, frozen=True):
     """A CapacityRequest; its spec is read by `demand_of`, so that a bad one spoils no list."""
 
     metadata: Meta = Meta()
@@ -86,29 +86,29 @@ class CapacityRequest(_Part):
     status: Status = Status()
 
 
-class _Expression(_Part):
+class _Expression(_Part, frozen=True):
     key: str
     operator: str
     values: tuple[str, ...] | None = None
 
 
-class _SpreadSpec(_Part):
+class _SpreadSpec(_Part, frozen=True):
     topology_key: str
     max_skew: int = 1
     when_unsatisfiable: str = SpreadMode.DO_NOT_SCHEDULE.value
 
 
-class _Selector(_Part):
+class _Selector(_Part, frozen=True):
     match_labels: dict[str, str] | None = None
     match_expressions: tuple[_Expression, ...] | None = None
 
 
-class _Near(_Part):
+class _Near(_Part, frozen=True):
     topology_key: str
     label_selector: _Selector | None = None
 
 
-class _Spec(_Part):
+class _Spec(_Part, frozen=True):
     resources: dict[str, Amount]
     requirements: tuple[_Expression, ...] | None = None
     priority: int = 0

@@ -144,6 +144,10 @@ class RollUps:
         """One row."""
         return self._rows.get(key)
 
+    def fingerprints(self) -> set[str]:
+        """The profiles that are asked for."""
+        return {fingerprint for fingerprint, _, _ in self._rows}
+
     def comparing(self) -> Iterator[Entry]:
         """The requests an older shard cannot be told of."""
         for row in self._rows.values():

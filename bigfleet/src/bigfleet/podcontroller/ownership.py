@@ -56,11 +56,6 @@ class Ownership:
             return Whose.OURS
         return Whose.UNKNOWN if self._now() - appeared < NEW_SECONDS else Whose.FOREIGN
 
-    def judged_at(self, node_name: str) -> float | None:
-        """When a node of which nothing is known will be called foreign; None if never."""
-        node = self._nodes.get(node_name)
-        return None if node is None else node[2] + NEW_SECONDS
-
     def put_node(self, node: Node) -> None:
         """A node is there, or changed."""
         name = node.metadata.name

@@ -15,7 +15,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
     pass
 
 
-class Owner(_Part):
+class Owner(_Part, frozen=True):
     """An owner of an object."""
 
     kind: str = ""
@@ -24,7 +24,7 @@ class Owner(_Part):
     controller: bool = False
 
 
-class Meta(_Part):
+class Meta(_Part, frozen=True):
     """Metadata of any object."""
 
     name: str = ""
@@ -38,7 +38,7 @@ class Meta(_Part):
     owner_references: tuple[Owner, ...] = ()
 
 
-class Expression(_Part):
+class Expression(_Part, frozen=True):
     """A requirement of a selector."""
 
     key: str = ""
@@ -46,33 +46,33 @@ class Expression(_Part):
     values: tuple[str, ...] | None = ()
 
 
-class NodeTerm(_Part):
+class NodeTerm(_Part, frozen=True):
     """One of several OR-ed terms of a node affinity."""
 
     match_expressions: tuple[Expression, ...] | None = ()
     match_fields: tuple[Expression, ...] | None = ()
 
 
-class NodeSelector(_Part):
+class NodeSelector(_Part, frozen=True):
     """Terms of which one has to hold."""
 
     node_selector_terms: tuple[NodeTerm, ...] = ()
 
 
-class NodeAffinity(_Part):
+class NodeAffinity(_Part, frozen=True):
     """Only what is required is read."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-class LabelSelector(_Part):
+class LabelSelector(_Part, frozen=True):
     """Which Pods."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: tuple[Expression, ...] | None = None
 
 
-class PodAffinityTerm(_Part):
+class PodAffinityTerm(_Part, frozen=True):
     """Pods to be near to."""
 
     topology_key: str = ""
@@ -80,20 +80,20 @@ class PodAffinityTerm(_Part):
     namespaces: tuple[str, ...] | None = None
 
 
-class PodAffinity(_Part):
+class PodAffinity(_Part, frozen=True):
     """Only what is required is read."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
 
 
-class Affinity(_Part):
+class Affinity(_Part, frozen=True):
     """Where a Pod wants to be."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
 
 
-class TopologySpread(_Part):
+class TopologySpread(_Part, frozen=True):
     """How Pods are spread."""
 
     topology_key: str = ""
@@ -101,13 +101,13 @@ class TopologySpread(_Part):
     when_unsatisfiable: str = "DoNotSchedule"
 
 
-class Gate(_Part):
+class Gate(_Part, frozen=True):
     """Something that has to happen before a Pod is scheduled."""
 
     name: str = ""
 
 
-class PodSpec(_Part):
+class PodSpec(_Part, frozen=True):
     """What a Pod wants."""
 
     containers: tuple[Container, ...] = ()
@@ -123,7 +123,7 @@ class PodSpec(_Part):
     scheduling_gates: tuple[Gate, ...] | None = None
 
 
-class PodStatus(_Part):
+class PodStatus(_Part, frozen=True):
     """How a Pod is."""
 
     phase: str = ""
@@ -132,7 +132,7 @@ class PodStatus(_Part):
     conditions: tuple[Condition, ...] = ()
 
 
-class Pod(_Part):
+class Pod(_Part, frozen=True):
     """A Pod."""
 
     metadata: Meta = Meta()
@@ -145,20 +145,20 @@ class Pod(_Part):
         return (self.metadata.namespace, self.metadata.name)
 
 
-class NodeSpec(_Part):
+class NodeSpec(_Part, frozen=True):
     """What a Node is."""
 
     provider_id: str = msgspec.field(default="", name="providerID")
 
 
-class Node(_Part):
+class Node(_Part, frozen=True):
     """A Node."""
 
     metadata: Meta = Meta()
     spec: NodeSpec = NodeSpec()
 
 
-class UpcomingStatus(_Part):
+class UpcomingStatus(_Part, frozen=True):
     """Which node a machine has become."""
 
     phase: str = ""
@@ -166,27 +166,27 @@ class UpcomingStatus(_Part):
     provider_id: str = msgspec.field(default="", name="providerID")
 
 
-class UpcomingNode(_Part):
+class UpcomingNode(_Part, frozen=True):
     """A machine that BigFleet brings."""
 
     metadata: Meta = Meta()
     status: UpcomingStatus = UpcomingStatus()
 
 
-class RequestSpec(_Part):
+class RequestSpec(_Part, frozen=True):
     """What may change in a CapacityRequest."""
 
-    resources: dict[str, str] | None = None
+    resources: dict[str, str | int] | None = None
     priority: int = 0
 
 
-class RequestStatus(_Part):
+class RequestStatus(_Part, frozen=True):
     """How far a CapacityRequest is."""
 
     phase: str = ""
 
 
-class Request(_Part):
+class Request(_Part, frozen=True):
     """A CapacityRequest."""
 
     metadata: Meta = Meta()

@@ -1,0 +1,111 @@
+"""Moves CapacityRequests from Pending to Acknowledged, in batches, several at once.
+
+Nothing waits for it: roll-ups go on. A request that went away or is another one now is passed over;
+what could not be written is tried again after a pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from random import Random
+from typing import Final, Protocol
+
+from bigfleet.kube import Backoff, InvalidError, KubeClient, KubeError, NotFoundError
+from bigfleet.kube.fleet import CAPACITY_REQUESTS
+from bigfleet.kube.objects import Object
+from bigfleet.operator.ports import Clock
+from bigfleet.operator.requests import ACKNOWLEDGED
+from bigfleet.operator.rollup import Entry
+
+_NS: Final = 1_000_000_000
+REQUESTS: Final = CAPACITY_REQUESTS.read_as(Object)
+_log = logging.getLogger(__name__)
+
+
+class Counts(Protocol):
+    """What is counted."""
+
+    def acknowledged(self, count: int, seconds: float) -> None:
+        """A batch was written."""
+        ...
+
+
+class Acknowledger:
+    """Tells requests that the shard knows of them."""
+
+    def __init__(
+        self, client: KubeClient, clock: Clock, counts: Counts, rng: Random, concurrency: int
+    ) -> None:
+        self._client, self._clock, self._counts, self._rng = client, clock, counts, rng
+        self._room = asyncio.Semaphore(concurrency)
+        self._waiting: dict[tuple[str, str], Entry] = {}
+        self._bell = asyncio.Event()
+
+    @property
+    def waiting(self) -> int:
+        """Requests still to be told."""
+        return len(self._waiting)
+
+    def put(self, entries: Iterable[Entry]) -> None:
+        """The roll-up with these was taken."""
+        for entry in entries:
+            self._waiting[entry.key] = entry
+        if self._waiting:
+            self._bell.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        backoff = Backoff(first=0.5, longest=15.0, chance=self._rng)
+        while True:
+            await self._bell.wait()
+            self._bell.clear()
+            batch, self._waiting = list(self._waiting.values()), {}
+            if not batch:
+                continue
+            began = self._clock.monotonic()
+            moment = datetime.fromtimestamp(self._clock.now() // _NS, UTC)
+            stamp = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+            try:
+                written = await asyncio.gather(*(self._write(entry, stamp) for entry in batch))
+            except BaseException:
+                # Not lost: whoever leads next finds them Pending and in its first roll-up.
+                self._waiting = {}
+                raise
+            self._counts.acknowledged(sum(written), self._clock.monotonic() - began)
+            if self._waiting and not all(written):
+                await asyncio.sleep(backoff.next())
+                self._bell.set()
+            else:
+                backoff.reset()
+
+    async def _write(self, entry: Entry, stamp: str) -> bool:
+        namespace, name = entry.key
+        operations = (
+            {"op": "test", "path": "/metadata/uid", "value": entry.uid},
+            {"op": "add", "path": "/status/phase", "value": ACKNOWLEDGED},
+            {"op": "add", "path": "/status/acknowledgedAt", "value": stamp},
+        )
+        async with self._room:
+            if entry.is_acknowledged:
+                return False
+            try:
+                await self._client.json_patch(
+                    REQUESTS, name, operations, namespace, subresource="status"
+                )
+            except NotFoundError:
+                return False
+            except InvalidError as error:
+                # Another object of that name: its own roll-up will speak for it.
+                _log.debug("not acknowledged", extra={"request": name, "error": str(error)})
+                return False
+            except KubeError as error:
+                _log.warning(
+                    "not acknowledged",
+                    extra={"request": f"{namespace}/{name}", "error": str(error)},
+                )
+                self._waiting.setdefault(entry.key, entry)
+                return False
+        return True

@@ -1,0 +1,203 @@
+"""An operator as a process: lease, watches, session, probes, from start to orderly stop.
+
+It starts with nothing reachable and says what it waits for. Of two replicas one leads; the other
+watches and is ready to take over. Who leads is ready when its session is open and a roll-up was
+acknowledged; who stands by, when its watches are complete and somebody else leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Any, Final
+
+import yaml
+from cryptography import x509
+
+from bigfleet.kube import ClusterConfig, EventRecorder, KubeClient, LeaderElection, load
+from bigfleet.observe.http import HttpServer, Pages
+from bigfleet.observe.operator import OperatorMetrics
+from bigfleet.observe.process import SystemClock
+from bigfleet.observe.settings import format_duration
+from bigfleet.operator.bootstrap.template import ApiServer, BootstrapTemplate, Surroundings
+from bigfleet.operator.errors import TemplateError
+from bigfleet.operator.operator import Identity, Operator, World
+from bigfleet.operator.session.line import GrpcDial
+from bigfleet.operator.settings import OperatorSettings
+from bigfleet.operator.watches import Watches
+from bigfleet.wire.tls import ClientTls, TlsFiles
+
+COMPONENT: Final = "bigfleet-operator"
+_READINESS_SECONDS: Final = 0.1
+_URGENT_QPS: Final = 100.0
+_URGENT_BURST: Final = 200
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An operator that is being served."""
+
+    operator: Operator
+    metrics_address: str
+
+
+async def serve(
+    settings: OperatorSettings,
+    stop: asyncio.Event,
+    version: str,
+    on_running: Callable[[Running], None] = lambda _running: None,
+) -> None:
+    """Serve an operator until told to stop."""
+    clock = SystemClock()
+    metrics = OperatorMetrics(clock.monotonic, version=version)
+    config = load(settings.kubeconfig or None)
+    template = make_template(settings, config)
+    tls = settings.tls_files()
+    dial = GrpcDial(settings.shard_addr, None if tls is None else ClientTls(tls, clock.monotonic))
+    if tls is not None:
+        tell_expiry(tls, metrics.tls_expiry)
+    async with (
+        KubeClient.connect(
+            config, qps=settings.qps, burst=settings.burst, user_agent=COMPONENT, observer=metrics
+        ) as client,
+        KubeClient.connect(
+            config, qps=_URGENT_QPS, burst=_URGENT_BURST, user_agent=COMPONENT, observer=metrics
+        ) as urgent,
+    ):
+        world = World(
+            client=client,
+            urgent=urgent,
+            dial=dial,
+            clock=clock,
+            metrics=metrics,
+            events=EventRecorder(client, COMPONENT, instance=settings.replica),
+            template=template,
+            rng=Random(),
+            unguessable=SystemRandom(),
+        )
+        operator = Operator(Identity(settings.cluster_id, version), world, settings.knobs())
+        watches = Watches(client, operator)
+        election = LeaderElection(
+            urgent, settings.lease_name, settings.replica, namespace=settings.lease_namespace
+        )
+        readiness = Readiness(operator, watches, election, settings.replica)
+        http = HttpServer.start(settings.metrics_addr, Pages(metrics.registry, readiness.__str__))
+        _log.info(
+            "operator started",
+            extra={
+                "cluster": settings.cluster_id,
+                "shard_addr": settings.shard_addr,
+                "rollup_interval": format_duration(settings.rollup_interval),
+            },
+        )
+        on_running(Running(operator, "" if http is None else http.address))
+        try:
+            await _live(operator, watches, election, readiness, stop)
+        finally:
+            if http is not None:
+                http.close()
+
+
+async def _live(
+    operator: Operator,
+    watches: Watches,
+    election: LeaderElection,
+    readiness: Readiness,
+    stop: asyncio.Event,
+) -> None:
+    async def take_part() -> None:
+        # Whoever leads acts at once, so nobody stands for election with half a picture.
+        await watches.wait_synced()
+        await election.run(operator.lead)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(work) for work in (watches.run(), take_part(), readiness.follow())
+        ]
+        await stop.wait()
+        # The session and the lease end in order before the watches do.
+        tasks[1].cancel()
+        await asyncio.gather(tasks[1], return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+
+
+class Readiness:
+    """Why an operator is not ready, looked up on the event loop and read by another thread."""
+
+    def __init__(
+        self, operator: Operator, watches: Watches, election: LeaderElection, replica: str
+    ) -> None:
+        self._operator, self._watches = operator, watches
+        self._election, self._replica = election, replica
+        self.reason = "starting"
+
+    def __str__(self) -> str:
+        return self.reason
+
+    async def follow(self) -> None:
+        """Look now and then, until cancelled; what it waits for is said once."""
+        said = ""
+        while True:
+            self.reason = self.why_not()
+            if self.reason and self.reason != said:
+                _log.info("waiting", extra={"reason": self.reason})
+            said = self.reason
+            await asyncio.sleep(_READINESS_SECONDS)
+
+    def why_not(self) -> str:
+        """The reason; empty when ready."""
+        missing = self._watches.not_synced()
+        if missing:
+            return f"watches are not complete: {missing}"
+        if not self._election.is_leader:
+            holder = self._election.holder
+            stands_by = bool(holder) and holder != self._replica
+            return "" if stands_by else "nobody holds the lease yet"
+        connection = self._operator.connection
+        if not connection.is_open:
+            return f"no session to the shard: {connection.last_end}"
+        return "" if connection.is_good else "the shard has not acknowledged a roll-up yet"
+
+
+def make_template(settings: OperatorSettings, config: ClusterConfig) -> BootstrapTemplate | None:
+    """The bootstrap template, checked; None where a stub is allowed."""
+    if not settings.bootstrap_template:
+        return None
+    ca = config.certificate_authority or b""
+    if settings.api_server_ca is not None:
+        try:
+            ca = settings.api_server_ca.read_bytes()
+        except OSError as error:
+            raise TemplateError(f"--api-server-ca cannot be read: {error}") from error
+    around = Surroundings(
+        settings.cluster_id,
+        ApiServer(settings.api_server or config.server, ca),
+        _values(settings.bootstrap_values),
+    )
+    return BootstrapTemplate.load(settings.bootstrap_template, around)
+
+
+def _values(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise TemplateError(f"--bootstrap-values {path} cannot be read: {said}") from error
+    if not isinstance(found, dict | None):
+        raise TemplateError(f"--bootstrap-values {path} holds no mapping: write `key: value` lines")
+    return {str(key): value for key, value in (found or {}).items()}
+
+
+def tell_expiry(files: TlsFiles, tell: Callable[[str, float], None]) -> None:
+    """When the certificates of these files end; of a bundle the earliest."""
+    for role, path in (("client", files.cert), ("ca", files.ca)):
+        certificates = x509.load_pem_x509_certificates(path.read_bytes())
+        tell(role, min(one.not_valid_after_utc.timestamp() for one in certificates))

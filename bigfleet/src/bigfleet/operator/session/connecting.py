@@ -1,0 +1,124 @@
+"""Keeps the operator connected: session after session, with a growing pause between bad ones.
+
+The pause starts at half a second and doubles to thirty, each shortened at random so that a thousand
+clusters do not come back at once. It starts over after a good session, but not after one that
+another process of the same cluster took over: two of them would fight for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from random import Random
+from typing import Final, Protocol
+
+from bigfleet.operator.errors import LineClosedError
+from bigfleet.operator.ports import Dial
+from bigfleet.operator.session.session import Host, Rhythm, Session
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 30.0
+_log = logging.getLogger(__name__)
+
+
+class Pauses:
+    """How long to wait before the next attempt."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._next = FIRST_PAUSE
+
+    def after(self, *, good: bool, code: str) -> float:
+        """The pause after a session that ended like this."""
+        if good and code != "ABORTED":
+            self._next = FIRST_PAUSE
+        longest = self._next
+        self._next = min(LONGEST_PAUSE, 2 * longest)
+        return longest * self._rng.uniform(0.5, 1.0)
+
+
+class Listener(Protocol):
+    """Who wants to know about sessions."""
+
+    def closed(self) -> None:
+        """A session that had been greeted ended."""
+        ...
+
+    def reconnecting(self) -> None:
+        """Another attempt is made after a session ended or failed."""
+        ...
+
+
+class Connection:
+    """The way to the shard."""
+
+    def __init__(
+        self, host: Host, listener: Listener, dial: Dial, rng: Random, rhythm: Rhythm
+    ) -> None:
+        self._host, self._listener = host, listener
+        self._dial, self._rng, self._rhythm = dial, rng, rhythm
+        self.session: Session | None = None
+        self.last_end = "not tried yet"
+        """How the last session ended, for people."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the shard has acknowledged a session that is open."""
+        return self.session is not None and self.session.greeted
+
+    @property
+    def is_good(self) -> bool:
+        """Whether this session has had a roll-up acknowledged."""
+        return self.session is not None and self.session.good
+
+    def post(self, message: pb.OperatorMessage) -> None:
+        """An answer for the shard; lost where there is no session, and then asked for again."""
+        if self.session is not None:
+            self.session.post(message)
+
+    def demand_changed(self) -> None:
+        """Tell the shard soon."""
+        if self.session is not None:
+            self.session.demand_changed.set()
+
+    def nodes_changed(self) -> None:
+        """Tell the shard soon."""
+        if self.session is not None:
+            self.session.nodes_changed.set()
+
+    async def run(self) -> None:
+        """Stay connected until cancelled."""
+        pauses = Pauses(self._rng)
+        try:
+            while True:
+                good, code = await self._converse()
+                pause = pauses.after(good=good, code=code)
+                _log.warning(
+                    "session to the shard ended",
+                    extra={"error": self.last_end, "again_in": round(pause, 2)},
+                )
+                await asyncio.sleep(pause)
+                self._listener.reconnecting()
+        finally:
+            await self._dial.close()
+
+    async def _converse(self) -> tuple[bool, str]:
+        line = await self._dial()
+        session = self.session = Session(self._host, line, self._rhythm)
+        code, text = "OK", ""
+        try:
+            await session.run()
+        except LineClosedError as error:
+            code, text = error.code, error.text
+        finally:
+            self.session = None
+            if session.greeted:
+                self._listener.closed()
+            if code == "OK":
+                # Also when we are stopped: the shard then knows that nothing is lost.
+                await line.close()
+            else:
+                line.drop()
+        self.last_end = f"{code}: {text}" if text else code
+        return session.good, code

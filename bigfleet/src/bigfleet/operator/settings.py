@@ -1,0 +1,96 @@
+"""What the owner of a cluster may set for its operator, as flags, variables and keys of a file.
+
+Two are required: which cluster this is, and where its shard is. A bootstrap template is, too,
+unless the owner says that nothing shall join.
+"""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from bigfleet.observe.settings import Duration, ProcessSettings
+from bigfleet.operator.operator import Knobs
+from bigfleet.operator.session.session import Rhythm
+from bigfleet.wire.errors import TlsFilesError
+from bigfleet.wire.tls import TlsFiles
+
+
+class OperatorSettings(ProcessSettings):
+    """Settings of one operator."""
+
+    cluster_id: str = Field(description="Id of this cluster; fixed for the cluster's life.")
+    shard_addr: str = Field(description="Address of the cluster's shard, host:port.")
+    bootstrap_template: str = Field(
+        "", description="What new nodes start with: kubeadm, k3s, or a file with a template."
+    )
+    bootstrap_values: Path | None = Field(
+        None, description="A YAML file whose keys a template finds under `values`."
+    )
+    allow_stub_bootstrap: bool = Field(
+        False, description="Start without a template; machines then get data that joins nothing."
+    )
+    api_server: str = Field(
+        "", description="Where nodes reach the API server; where the operator does, if empty."
+    )
+    api_server_ca: Path | None = Field(
+        None, description="CA certificate of that address; the operator's own, if absent."
+    )
+    kubeconfig: str = Field("", description="Kubeconfig file; the Pod's own account, if empty.")
+    rollup_interval: Duration = Field(10.0, description="Time between two roll-ups.")
+    metrics_addr: str = Field(
+        ":8770", description="Address of /metrics and probes; 0 or empty switches them off."
+    )
+    lease_name: str = Field("bigfleet-operator", description="Lease that replicas share.")
+    lease_namespace: str = Field("", description="Where that lease is; our own, if empty.")
+    identity: str = Field("", description="Name of this replica; the host's, if empty.")
+    qps: float = Field(200.0, gt=0, description="Most requests a second to the API server.")
+    burst: int = Field(400, ge=1, description="Requests that may come at once.")
+    ack_concurrency: int = Field(64, ge=1, description="Acknowledgements written at once.")
+    write_concurrency: int = Field(16, ge=1, description="UpcomingNodes written at once.")
+    eviction_concurrency: int = Field(32, ge=1, description="Evictions asked for at once.")
+    tls_cert: str = Field("", description="Certificate; with key and CA, mutual TLS.")
+    tls_key: str = Field("", description="Key of the certificate.")
+    tls_ca: str = Field("", description="CA bundle of the shard.")
+    log_format: Literal["text", "json"] = Field("text", description="Form of log lines.")
+    log_level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level.")
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> OperatorSettings:
+        if not self.cluster_id or not self.cluster_id.isprintable():
+            raise ValueError(f"--cluster-id {self.cluster_id!r}: give it one line of text")
+        if not self.shard_addr.rpartition(":")[2].isdecimal():
+            raise ValueError(f"--shard-addr {self.shard_addr!r} is no address: write host:port")
+        if not self.bootstrap_template and not self.allow_stub_bootstrap:
+            raise ValueError(
+                "--bootstrap-template is missing: give kubeadm, k3s or a file; or say "
+                "--allow-stub-bootstrap, and no machine will join this cluster"
+            )
+        if self.rollup_interval <= 0:
+            raise ValueError("--rollup-interval: use more than 0")
+        try:
+            self.tls_files()
+        except TlsFilesError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def replica(self) -> str:
+        """The name of this replica."""
+        return self.identity or socket.gethostname()
+
+    def tls_files(self) -> TlsFiles | None:
+        """The three files of mutual TLS; None for plaintext."""
+        return TlsFiles.of(self.tls_cert, self.tls_key, self.tls_ca)
+
+    def knobs(self) -> Knobs:
+        """What the parts are told."""
+        return Knobs(
+            rhythm=Rhythm(rollup=self.rollup_interval),
+            ack_concurrency=self.ack_concurrency,
+            write_concurrency=self.write_concurrency,
+            eviction_concurrency=self.eviction_concurrency,
+        )

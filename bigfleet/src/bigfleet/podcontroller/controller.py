@@ -1,0 +1,302 @@
+"""Keeps CapacityRequests in step with Pods.
+
+Whatever happens to a Pod, its CapacityRequest or its node puts the Pod into a queue, once; workers
+take it out and make so what should be. Looking at a Pod again is always right: names follow from
+Pods, creating twice is refused, deleting is bound to the object that was seen. What failed comes
+again after a growing pause. CapacityRequests whose Pod is gone are found by their label.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from random import Random
+from typing import Final, Protocol
+
+from bigfleet.kube import (
+    AlreadyExistsError,
+    Backoff,
+    Change,
+    ConflictError,
+    EventRecorder,
+    InvalidError,
+    KubeClient,
+    KubeError,
+    NotFoundError,
+    ObjectRef,
+)
+from bigfleet.kube.fleet import CAPACITY_REQUESTS
+from bigfleet.model import QuantityError, parse_resources
+from bigfleet.podcontroller.demand import Verdict, verdict
+from bigfleet.podcontroller.ownership import Ownership, Whose
+from bigfleet.podcontroller.penalties import Defaults
+from bigfleet.podcontroller.pods import Pod, Request
+from bigfleet.podcontroller.request import Document, request_name, translate
+
+READ_REQUESTS: Final = CAPACITY_REQUESTS.read_as(Request)
+_PENDING: Final = {"status": {"phase": "Pending"}}
+Key = tuple[str, str]
+"""Namespace and name of a Pod."""
+_log = logging.getLogger(__name__)
+
+
+class Counts(Protocol):
+    """What is counted."""
+
+    def reconciled(self, outcome: str, seconds: float) -> None:
+        """A Pod was looked at."""
+        ...
+
+    def queue(self, depth: int) -> None:
+        """So many Pods wait."""
+        ...
+
+
+class PodController:
+    """Pods and their CapacityRequests."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        events: EventRecorder,
+        ownership: Ownership,
+        counts: Counts,
+        rng: Random,
+        defaults: Defaults,
+        *,
+        adopts: bool,
+        workers: int,
+    ) -> None:
+        self._client, self._events, self._ownership = client, events, ownership
+        self._counts, self._rng, self._defaults = counts, rng, defaults
+        self._adopts, self._workers = adopts, workers
+        self._pods: dict[Key, Pod] = {}
+        self._on_node: dict[str, set[Key]] = {}
+        self._requests: dict[Key, Request] = {}
+        self._of_name: dict[Key, set[str]] = {}
+        """Names of CapacityRequests by the Pod they name as their owner."""
+        self._queue: dict[Key, None] = {}
+        self._busy: set[Key] = set()
+        self._backoffs: dict[Key, Backoff] = {}
+        self._bell = asyncio.Event()
+        ownership.on_change.append(self._node_changed)
+
+    @property
+    def depth(self) -> int:
+        """Pods that wait or are being looked at."""
+        return len(self._queue) + len(self._busy)
+
+    # -- what watches bring ----------------------------------------------------------------------
+
+    def pod_seen(self, change: Change[Pod]) -> None:
+        """A Pod came, changed or went."""
+        found = change.new or change.old
+        if found is None:
+            return
+        key = found.key
+        before = self._pods.pop(key, None)
+        if before is not None and before.spec.node_name:
+            self._on_node[before.spec.node_name].discard(key)
+        pod = change.new
+        if pod is not None:
+            self._pods[key] = pod
+            if pod.spec.node_name:
+                self._on_node.setdefault(pod.spec.node_name, set()).add(key)
+            if before is not None and _facts(before) == _facts(pod):
+                return
+        self._put(key)
+
+    def request_seen(self, change: Change[Request]) -> None:
+        """A CapacityRequest came, changed or went."""
+        found = change.new or change.old
+        if found is None or not found.metadata.owner_references:
+            return
+        namespace, name = found.metadata.namespace, found.metadata.name
+        pod: Key = (namespace, found.metadata.owner_references[0].name)
+        if change.new is None:
+            self._requests.pop((namespace, name), None)
+            names = self._of_name.get(pod, set())
+            names.discard(name)
+            if not names:
+                self._of_name.pop(pod, None)
+        else:
+            self._requests[namespace, name] = change.new
+            self._of_name.setdefault(pod, set()).add(name)
+        if change.new is None or change.old is None or change.new.spec != change.old.spec:
+            self._put(pod)
+
+    def _node_changed(self, node_name: str) -> None:
+        for key in self._on_node.get(node_name, ()):
+            self._put(key)
+
+    # -- working ---------------------------------------------------------------------------------
+
+    def look_at_all(self) -> None:
+        """Everything that is known is looked at: what happened while nobody led is not missed."""
+        for key in self._pods:
+            self._put(key)
+        for key in self._of_name:
+            self._put(key)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        self.look_at_all()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._workers):
+                    group.create_task(self._work())
+                group.create_task(self._judge_nodes())
+        finally:
+            self._busy.clear()
+
+    def _put(self, key: Key) -> None:
+        self._queue[key] = None
+        self._bell.set()
+
+    async def _work(self) -> None:
+        while True:
+            key = next((one for one in self._queue if one not in self._busy), None)
+            if key is None:
+                self._bell.clear()
+                await self._bell.wait()
+                continue
+            del self._queue[key]
+            self._busy.add(key)
+            self._counts.queue(len(self._queue))
+            try:
+                await self._look(key)
+            finally:
+                self._busy.discard(key)
+                if key in self._queue:
+                    self._bell.set()
+
+    async def _look(self, key: Key) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            outcome = await self._reconcile(key)
+            self._backoffs.pop(key, None)
+        except KubeError as error:
+            outcome = "error"
+            _log.warning("pod not reconciled", extra={"pod": "/".join(key), "error": str(error)})
+            backoff = self._backoffs.setdefault(key, Backoff(0.2, 30.0, self._rng))
+            loop.call_later(backoff.next(), self._put, key)
+        self._counts.reconciled(outcome, loop.time() - began)
+
+    async def _reconcile(self, key: Key) -> str:
+        """Make so what should be; the outcome as it is counted."""
+        pod = self._pods.get(key)
+        if pod is None:
+            await self._drop_others(key, "")
+            return "pod_gone"
+        uid = pod.metadata.uid
+        await self._drop_others(key, uid)
+        judged = verdict(pod, on_foreign_node=self._is_foreign(pod.spec.node_name))
+        if judged is not Verdict.DEMAND:
+            await self._drop(key, uid)
+            return "pod_terminal" if judged is Verdict.TERMINAL else "pod_skipped"
+        translation = translate(pod, self._defaults)
+        for note in translation.notes:
+            self._warn(pod, note)
+        if translation.request is None:
+            await self._drop(key, uid)
+            return "pod_skipped"
+        return await self._ensure(pod, translation.request)
+
+    def _is_foreign(self, node_name: str) -> bool:
+        if not node_name or not self._adopts:
+            return False
+        return self._ownership.whose(node_name) is Whose.FOREIGN
+
+    async def _ensure(self, pod: Pod, wanted: Document) -> str:
+        namespace, name = wanted["metadata"]["namespace"], wanted["metadata"]["name"]
+        there = self._requests.get((namespace, name))
+        if there is None:
+            try:
+                made = await self._client.create(READ_REQUESTS, wanted, namespace)
+            except AlreadyExistsError:
+                made = await self._client.get(READ_REQUESTS, name, namespace)
+                return await self._update(made, wanted)
+            except InvalidError as error:
+                # It would be refused for ever; its owner has to know why nothing comes.
+                self._warn(pod, f"No CapacityRequest can be made for it: {error}")
+                return "error"
+            except NotFoundError:
+                # Its namespace went away under it.
+                return "pod_gone"
+            if not made.status.phase:
+                await self._client.merge_patch(
+                    READ_REQUESTS, name, _PENDING, namespace, subresource="status"
+                )
+            return "cr_created"
+        return await self._update(there, wanted)
+
+    async def _update(self, there: Request, wanted: Document) -> str:
+        meta, spec = there.metadata, wanted["spec"]
+        same = there.spec.priority == spec["priority"] and _same_amounts(
+            there.spec.resources or {}, spec["resources"]
+        )
+        if same:
+            return "cr_exists"
+        gone = dict.fromkeys(set(there.spec.resources or {}) - set(spec["resources"]))
+        patch = {"spec": {"priority": spec["priority"], "resources": {**gone, **spec["resources"]}}}
+        try:
+            await self._client.merge_patch(READ_REQUESTS, meta.name, patch, meta.namespace)
+        except NotFoundError:
+            self._requests.pop((meta.namespace, meta.name), None)
+            raise
+        return "cr_updated"
+
+    async def _drop(self, key: Key, uid: str) -> None:
+        namespace, pod_name = key
+        there = self._requests.get((namespace, request_name(pod_name, uid)))
+        if there is not None:
+            await self._delete(there)
+
+    async def _drop_others(self, key: Key, uid: str) -> None:
+        """Requests of earlier Pods of the same name."""
+        for name in list(self._of_name.get(key, ())):
+            there = self._requests.get((key[0], name))
+            if there is not None and there.metadata.owner_references[0].uid != uid:
+                await self._delete(there)
+
+    async def _delete(self, there: Request) -> None:
+        meta = there.metadata
+        try:
+            await self._client.delete(READ_REQUESTS, meta.name, meta.namespace, uid=meta.uid)
+        except ConflictError:
+            # Another object has that name now; it will be looked at by itself.
+            return
+
+    async def _judge_nodes(self) -> None:
+        """A node nobody knows is called foreign some time after it appeared."""
+        while True:
+            await asyncio.sleep(15.0)
+            for node_name, keys in list(self._on_node.items()):
+                if keys and self._adopts and self._ownership.whose(node_name) is Whose.FOREIGN:
+                    for key in keys & self._of_name.keys():
+                        self._put(key)
+
+    def _warn(self, pod: Pod, words: str) -> None:
+        meta = pod.metadata
+        ref = ObjectRef("v1", "Pod", meta.name, meta.namespace, meta.uid)
+        self._events.warn(ref, "CapacityRequest", words)
+
+
+def _facts(pod: Pod) -> tuple[object, ...]:
+    """What of a Pod matters to its CapacityRequest; most of what happens to it does not."""
+    meta, status = pod.metadata, pod.status
+    resize = [c for c in status.conditions if c.type == "PodResizePending"]
+    return (
+        meta.uid, meta.deletion_timestamp, meta.annotations, meta.labels, pod.spec, status.phase,
+        status.container_statuses, status.init_container_statuses, resize,
+    )  # fmt: skip
+
+
+def _same_amounts(there: Mapping[str, str | int], wanted: dict[str, str]) -> bool:
+    """However they are written."""
+    try:
+        return parse_resources({n: str(a) for n, a in there.items()}) == parse_resources(wanted)
+    except QuantityError:
+        return False

@@ -1,0 +1,189 @@
+"""A pod controller as a process: lease, watches, probes, from start to orderly stop.
+
+Of two replicas one writes; the other watches and is ready to take over. Ready is who has seen all
+Pods, requests and nodes once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from bigfleet.kube import Change, EventRecorder, Informer, KubeClient, LeaderElection, load
+from bigfleet.kube.fleet import UPCOMING_NODES
+from bigfleet.kube.objects import NODES, PODS
+from bigfleet.observe.http import HttpServer, Pages
+from bigfleet.observe.podcontroller import PodControllerMetrics
+from bigfleet.podcontroller.controller import READ_REQUESTS, PodController
+from bigfleet.podcontroller.ownership import Ownership
+from bigfleet.podcontroller.penalties import read_defaults
+from bigfleet.podcontroller.pods import Node, Pod, UpcomingNode
+from bigfleet.podcontroller.request import OWNED_BY_POD
+from bigfleet.podcontroller.settings import PodControllerSettings
+
+COMPONENT: Final = "bigfleet-pod-controller"
+_READINESS_SECONDS: Final = 0.1
+_URGENT_QPS: Final = 20.0
+_URGENT_BURST: Final = 20
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A pod controller that is being served."""
+
+    controller: PodController
+    metrics_address: str
+
+
+async def serve(
+    settings: PodControllerSettings,
+    stop: asyncio.Event,
+    version: str,
+    on_running: Callable[[Running], None] = lambda _running: None,
+) -> None:
+    """Serve a pod controller until told to stop."""
+    metrics = PodControllerMetrics(version=version)
+    defaults = read_defaults(settings.priority_class_defaults)
+    config = load(settings.kubeconfig or None)
+    async with (
+        KubeClient.connect(
+            config, qps=settings.qps, burst=settings.burst, user_agent=COMPONENT, observer=metrics
+        ) as client,
+        # The lease is renewed on a client of its own: it must not wait behind a thousand Pods.
+        KubeClient.connect(
+            config, qps=_URGENT_QPS, burst=_URGENT_BURST, user_agent=COMPONENT, observer=metrics
+        ) as urgent,
+    ):
+        events = EventRecorder(client, COMPONENT, instance=settings.replica)
+        ownership = Ownership(time.time)
+        controller = PodController(
+            client,
+            events,
+            ownership,
+            metrics,
+            Random(),
+            defaults,
+            adopts=settings.adopts,
+            workers=settings.workers,
+        )
+        watches = Watches(client, controller, ownership)
+        election = LeaderElection(
+            urgent, settings.lease_name, settings.replica, namespace=settings.lease_namespace
+        )
+        readiness = Readiness(watches)
+        http = HttpServer.start(settings.metrics_addr, Pages(metrics.registry, readiness.__str__))
+        _log.info("pod controller started", extra={"adopt_foreign_nodes": settings.adopts})
+        on_running(Running(controller, "" if http is None else http.address))
+        try:
+            await _live(controller, watches, election, events, readiness, stop)
+        finally:
+            if http is not None:
+                http.close()
+
+
+class Watches:
+    """All watches of one pod controller."""
+
+    def __init__(self, client: KubeClient, controller: PodController, ownership: Ownership) -> None:
+        self._pods = Informer(client, PODS.read_as(Pod))
+        self._requests = Informer(client, READ_REQUESTS, labels=OWNED_BY_POD)
+        self._nodes = Informer(client, NODES.read_as(Node))
+        self._upcoming = Informer(client, UPCOMING_NODES.read_as(UpcomingNode))
+        self._nodes.on_change(lambda change: _node(ownership, change))
+        self._upcoming.on_change(lambda change: _machine(ownership, change))
+        self._requests.on_change(controller.request_seen)
+        self._pods.on_change(controller.pod_seen)
+
+    async def run(self) -> None:
+        """Follow the API server until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._upcoming.run())
+            group.create_task(self._nodes.run())
+            group.create_task(self._requests.run())
+            group.create_task(self._pods.run())
+
+    async def wait_synced(self) -> None:
+        """Until everything has been listed once."""
+        await self._upcoming.wait_synced()
+        await self._nodes.wait_synced()
+        await self._requests.wait_synced()
+        await self._pods.wait_synced()
+
+    def not_synced(self) -> str:
+        """What is not there yet, for people; empty when everything is."""
+        for synced, trouble in (
+            (self._pods.synced, self._pods.trouble),
+            (self._requests.synced, self._requests.trouble),
+            (self._nodes.synced, self._nodes.trouble),
+            (self._upcoming.synced, self._upcoming.trouble),
+        ):
+            if not synced:
+                return f"watches are not complete: {trouble}"
+        return ""
+
+
+class Readiness:
+    """Why a pod controller is not ready, looked up on the event loop, read by another thread."""
+
+    def __init__(self, watches: Watches) -> None:
+        self._watches = watches
+        self.reason = "starting"
+
+    def __str__(self) -> str:
+        return self.reason
+
+    async def follow(self) -> None:
+        """Look now and then, until cancelled; what it waits for is said once."""
+        said = ""
+        while True:
+            self.reason = self._watches.not_synced()
+            if self.reason and self.reason != said:
+                _log.info("waiting", extra={"reason": self.reason})
+            said = self.reason
+            await asyncio.sleep(_READINESS_SECONDS)
+
+
+async def _live(
+    controller: PodController,
+    watches: Watches,
+    election: LeaderElection,
+    events: EventRecorder,
+    readiness: Readiness,
+    stop: asyncio.Event,
+) -> None:
+    async def lead() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(controller.run())
+            group.create_task(events.run())
+
+    async def take_part() -> None:
+        await watches.wait_synced()
+        await election.run(lead)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(work) for work in (watches.run(), take_part(), readiness.follow())
+        ]
+        await stop.wait()
+        for task in tasks:
+            task.cancel()
+
+
+def _node(ownership: Ownership, change: Change[Node]) -> None:
+    if change.new is None:
+        ownership.drop_node(change.key)
+    else:
+        ownership.put_node(change.new)
+
+
+def _machine(ownership: Ownership, change: Change[UpcomingNode]) -> None:
+    if change.new is None:
+        ownership.drop_machine(change.key)
+    else:
+        ownership.put_machine(change.new)

@@ -1,0 +1,46 @@
+"""What the owner of a cluster may set for its pod controller. Nothing is required."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from bigfleet.observe.settings import ProcessSettings
+
+
+class PodControllerSettings(ProcessSettings):
+    """Settings of one pod controller."""
+
+    adopt_foreign_nodes: Literal["true", "false"] = Field(
+        "true",
+        description="Leave Pods on nodes that BigFleet did not bring to those nodes; false counts "
+        "them as demand.",
+    )
+    priority_class_defaults: Path | None = Field(
+        None, description="A YAML file with penalties by PriorityClass."
+    )
+    kubeconfig: str = Field("", description="Kubeconfig file; the Pod's own account, if empty.")
+    metrics_addr: str = Field(
+        ":8080", description="Address of /metrics and probes; 0 or empty switches them off."
+    )
+    workers: int = Field(32, ge=1, description="Pods looked at at once.")
+    lease_name: str = Field("bigfleet-pod-controller", description="Lease that replicas share.")
+    lease_namespace: str = Field("", description="Where that lease is; our own, if empty.")
+    identity: str = Field("", description="Name of this replica; the host's, if empty.")
+    qps: float = Field(500.0, gt=0, description="Most requests a second to the API server.")
+    burst: int = Field(1000, ge=1, description="Requests that may come at once.")
+    log_format: Literal["text", "json"] = Field("text", description="Form of log lines.")
+    log_level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level.")
+
+    @property
+    def replica(self) -> str:
+        """The name of this replica."""
+        return self.identity or socket.gethostname()
+
+    @property
+    def adopts(self) -> bool:
+        """Whether Pods on foreign nodes are left to them."""
+        return self.adopt_foreign_nodes == "true"
