@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import grpc
 import pytest
@@ -95,12 +97,25 @@ def test_a_refusal_ends_the_watch(fleet: World) -> None:
     assert "WatchDecisions is for readonly" in result.stderr
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Programs started inside hear SIGINT, also when this run ignores it, as in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_is_the_ordinary_end_of_a_watch(fleet: World, number: signal.Signals) -> None:
     words = [sys.executable, "-m", "bigfleet.cli.ctl.main", *fleet.one_at, "watch"]
     pipe = subprocess.PIPE
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=kept) as watching:
+    with (
+        interruptible(),
+        subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=kept) as watching,
+    ):
         assert watching.stdout is not None
         assert "Bootstrap m-3" in watching.stdout.readline()
         watching.send_signal(number)
