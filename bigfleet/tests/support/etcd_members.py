@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -21,8 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import etcd
+from bigfleet.wire.tls import TlsFiles
 
 START_SECONDS = 60.0
+LOCAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 @dataclass
@@ -54,6 +58,8 @@ class Cluster:
 
     members: Sequence[Member]
     options: Sequence[str] = ()
+    tls: TlsFiles | None = None
+    """Of the members; they want a certificate of the same CA of whoever dials them."""
     _binary: Path = field(default_factory=lambda: etcd.find().path)
 
     @property
@@ -72,14 +78,15 @@ class Cluster:
             str(self._binary),
             f"--name={member.name}",
             f"--data-dir={member.folder / 'data'}",
-            f"--listen-client-urls=http://{member.client}",
-            f"--advertise-client-urls=http://{member.client}",
+            f"--listen-client-urls={self._url(member)}",
+            f"--advertise-client-urls={self._url(member)}",
             f"--listen-peer-urls=http://{member.peer}",
             f"--initial-advertise-peer-urls=http://{member.peer}",
             f"--initial-cluster={peers}",
             "--initial-cluster-state=new",
             "--unsafe-no-fsync",
             "--log-level=error",
+            *self._tls_options(),
             *self.options,
         ]
         with (member.folder / "log").open("ab") as log:
@@ -97,11 +104,11 @@ class Cluster:
     def post(self, path: str, body: Mapping[str, object], token: str = "") -> dict[str, object]:
         """Ask a member through etcd's own JSON gateway: for what the store never does."""
         request = urllib.request.Request(
-            f"http://{self.members[0].client}{path}", json.dumps(body).encode()
+            f"{self._url(self.members[0])}{path}", json.dumps(body).encode()
         )
         if token:
             request.add_header("Authorization", token)
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=10, context=self._context()) as response:
             said = json.load(response)
         assert isinstance(said, dict)
         return said
@@ -126,15 +133,37 @@ class Cluster:
     def _answers(self, member: Member) -> bool:
         try:
             return "leader" in self._status(member)
+        except urllib.error.HTTPError as error:
+            # From 3.6 on it tells only root how it is; that it refuses others is an answer.
+            with error:
+                return b"leader changed" not in error.read() and error.code < 500
         except OSError:
             return False
 
     def _status(self, member: Member) -> dict[str, object]:
-        request = urllib.request.Request(f"http://{member.client}/v3/maintenance/status", b"{}")
-        with urllib.request.urlopen(request, timeout=2) as response:
+        request = urllib.request.Request(f"{self._url(member)}/v3/maintenance/status", b"{}")
+        with urllib.request.urlopen(request, timeout=2, context=self._context()) as response:
             status = json.load(response)
         assert isinstance(status, dict)
         return status
+
+    def _url(self, member: Member) -> str:
+        return f"http{'s' if self.tls else ''}://{member.client}"
+
+    def _tls_options(self) -> list[str]:
+        if self.tls is None:
+            return []
+        return [
+            f"--cert-file={self.tls.cert}", f"--key-file={self.tls.key}",
+            f"--trusted-ca-file={self.tls.ca}", "--client-cert-auth",
+        ]  # fmt: skip
+
+    def _context(self) -> ssl.SSLContext | None:
+        if self.tls is None:
+            return None
+        context = ssl.create_default_context(cafile=str(self.tls.ca))
+        context.load_cert_chain(self.tls.cert, self.tls.key)
+        return context
 
 
 def _header(status: dict[str, object]) -> dict[str, object]:
@@ -144,7 +173,9 @@ def _header(status: dict[str, object]) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def running(count: int, options: Sequence[str] = ()) -> Iterator[Cluster]:
+def running(
+    count: int, options: Sequence[str] = (), tls: TlsFiles | None = None
+) -> Iterator[Cluster]:
     """So many members, ready."""
     with tempfile.TemporaryDirectory(prefix="etcd-") as folder:
         members = []
@@ -152,7 +183,7 @@ def running(count: int, options: Sequence[str] = ()) -> Iterator[Cluster]:
             (Path(folder) / name).mkdir()
             client, peer = (f"127.0.0.1:{port}" for port in ports)
             members.append(Member(name, client, peer, Path(folder) / name))
-        cluster = Cluster(members, options)
+        cluster = Cluster(members, options, tls)
         try:
             for member in members:
                 cluster.start(member)
@@ -164,13 +195,24 @@ def running(count: int, options: Sequence[str] = ()) -> Iterator[Cluster]:
 
 
 def free_ports(count: int, each: int) -> list[list[int]]:
-    """Ports nobody listens on now, in groups."""
-    sockets = [socket.socket() for _ in range(count * each)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        ports = [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """Ports nobody listens on now, in groups.
+
+    None that the kernel gives to whoever dials out: a process that is killed finds its own free
+    when it is started again.
+    """
+    lowest = int(LOCAL_PORTS.read_text(encoding="ascii").split()[0])
+    ports: list[int] = []
+    while len(ports) < count * each:
+        port = secrets.randbelow(lowest - 10_000) + 10_000
+        if port not in ports and _is_free(port):
+            ports.append(port)
     return [ports[at : at + each] for at in range(0, len(ports), each)]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

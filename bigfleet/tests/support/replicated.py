@@ -26,6 +26,7 @@ from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinator_calls import Said, call
 from etcd_members import Cluster, free_ports
+from stalls import Stalls
 from tcp_proxy import Proxy
 
 KEY = "rack"
@@ -152,29 +153,6 @@ class Client:
                 await asyncio.sleep(PAUSE_SECONDS)
         finally:
             await channel.close()
-
-
-class Stalls:
-    """How long this machine kept a process from running that was due. Bars are for a machine with
-    time to spare; on a busy one that much is let pass."""
-
-    BEAT_SECONDS = 0.02
-
-    def __init__(self) -> None:
-        self._late: list[tuple[float, float]] = []
-
-    async def run(self) -> None:
-        """Until cancelled."""
-        while True:
-            due = time.monotonic() + self.BEAT_SECONDS
-            await asyncio.sleep(self.BEAT_SECONDS)
-            late = time.monotonic() - due
-            if late > self.BEAT_SECONDS:
-                self._late.append((due, late))
-
-    def since(self, begun: float) -> float:
-        """Seconds lost from a moment on."""
-        return sum(late for due, late in self._late if due >= begun)
 
 
 class Replicas:

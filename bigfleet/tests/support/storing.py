@@ -52,7 +52,7 @@ async def opened(store: Engine) -> AsyncIterator[Engine]:
         await store.close()
 
 
-async def leading(store: Engine, address: str = "here:7790", seconds: float = 20.0) -> Leadership:
+async def leading(store: Engine, address: str = "here:7790", seconds: float = 60.0) -> Leadership:
     """Lead, within a time."""
     async with asyncio.timeout(seconds):
         return await store.campaign(address)
@@ -66,7 +66,7 @@ async def rows_in(store: Engine) -> dict[RowKey, bytes]:
     return found
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Until something is so, looked at again and again; fails after a time."""
     deadline = time.monotonic() + seconds
     while not condition():

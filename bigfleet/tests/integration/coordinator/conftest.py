@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from bigfleet.coordinator.store.etcd import election
 from etcd_members import Cluster, running
 
 
@@ -20,6 +21,12 @@ def one_member() -> Iterator[Cluster]:
 def three_members() -> Iterator[Cluster]:
     with running(3) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def long_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease that no pause of a busy machine outlasts: for tests of something else."""
+    monkeypatch.setattr(election, "LEASE_SECONDS", 60)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ RUNS = 100 if os.environ.get("MODE") == "nightly" else 5
 _log = logging.getLogger(__name__)
 
 
+@pytest.mark.timeout(60 + 60 * RUNS)
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_new_leader_serves_within_the_bar_and_nothing_acknowledged_is_lost(
     three_members: Cluster, prefix: str, tmp_path: Path, fault: str

@@ -21,7 +21,7 @@ from bigfleet.coordinator.store.interface import Leader, Row, RowKey
 from bigfleet.coordinator.store.opening import Engine
 from storing import domain, engine_at, leading, opened, rows_in, until
 
-pytestmark = pytest.mark.deep
+pytestmark = pytest.mark.usefixtures("long_lease")
 
 Another = Callable[[], Engine]
 

@@ -29,7 +29,7 @@ from etcd_members import Cluster, running
 from storing import domain, engine_at, leading, opened, rows_in, until
 from tcp_proxy import Proxy
 
-pytestmark = pytest.mark.deep
+pytestmark = pytest.mark.usefixtures("long_lease")
 
 
 class Counts:
@@ -256,7 +256,7 @@ async def test_the_leader_lets_old_revisions_go(
             while True:
                 await members_of(store).call("get", lambda member: member.kv.Range, request)
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             with pytest.raises(CompactedError):
                 await read_while_it_is_there()
             scope.lost.set()

@@ -15,7 +15,7 @@ from etcd_members import Cluster
 from store_commits import Commit, commits
 from storing import engine_at, leading, opened, rows_in
 
-pytestmark = pytest.mark.deep
+pytestmark = pytest.mark.usefixtures("long_lease")
 
 
 @settings(

@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -23,11 +23,10 @@ from bigfleet.coordinator.store.etcd import EtcdStore
 from bigfleet.coordinator.store.interface import Leader, Leadership, RowKey
 from bigfleet.coordinator.store.opening import Engine
 from etcd_members import Cluster
+from stalls import Stalls
 from storing import cancelled, domain, engine_at, leading, opened, rows_in, until
 from tcp_proxy import Proxy
 from writers import Writer, writer
-
-pytestmark = pytest.mark.deep
 
 BAR_SECONDS = 5.0
 RUNS = range(25 if os.environ.get("MODE") == "nightly" else 2)
@@ -42,11 +41,14 @@ class Waiting:
         self.store = store
         self.leadership: Leadership | None = None
         self.led_at = 0.0
-        self.task = asyncio.ensure_future(self._campaign())
+        self.on_led: Callable[[], None] = lambda: None
+        self.stalls = Stalls()
+        self.tasks = [asyncio.ensure_future(work) for work in (self._campaign(), self.stalls.run())]
 
     async def _campaign(self) -> None:
         self.leadership = await self.store.campaign("next:7790")
         self.led_at = time.monotonic()
+        self.on_led()
 
 
 @asynccontextmanager
@@ -57,14 +59,18 @@ async def waiting(address: str, folder: Path) -> AsyncIterator[Waiting]:
             await until(lambda: store.leader() is not None)
             yield replica
         finally:
-            await cancelled(replica.task)
+            for task in replica.tasks:
+                await cancelled(task)
 
 
 async def takes_over(replica: Waiting, since: float) -> float:
-    """Wait until it leads; how long that took."""
-    await until(lambda: replica.leadership is not None, 30.0)
-    _log.info("leads after %.2f s", replica.led_at - since)
-    return replica.led_at - since
+    """Wait until it leads; how long that took, on a machine with time to spare."""
+    await until(lambda: replica.leadership is not None)
+    stalled = replica.stalls.since(since)
+    _log.info(
+        "leads after %.2f s, of which it stood still for %.2f", replica.led_at - since, stalled
+    )
+    return replica.led_at - since - stalled
 
 
 async def numbers(store: Engine) -> list[int]:
@@ -129,22 +135,16 @@ async def test_a_leader_that_is_cut_off_knows_it_before_another_leads(
         former = await leading(former_store, "old:7790")
         revision = await former_store.commit([domain("r1", "a")], [], 0, former)
         replica = await stack.enter_async_context(waiting(three_members.address(prefix), tmp_path))
-        lost_at: list[float] = []
-
-        async def note() -> None:
-            await former.lost.wait()
-            lost_at.append(time.monotonic())
-
-        noting = asyncio.ensure_future(note())
+        held: list[bool] = []
+        replica.on_led = lambda: held.append(former.holds())
         cut = time.monotonic()
         for proxy in proxies:
             proxy.cut()
         with pytest.raises((StoreUnavailableError, DeposedError)):
             await former_store.commit([domain("r2", "a")], [], revision, former)
         took = await takes_over(replica, cut)
-        await noting
-        assert lost_at[0] <= replica.led_at
-        assert not former.holds()
+        assert held == [False]
+        await until(former.lost.is_set)
         assert replica.leadership is not None
         loaded = await replica.store.load()
         assert RowKey("domains", "rack/r1") in await rows_in(replica.store)
@@ -166,13 +166,16 @@ async def test_the_loss_of_the_member_that_leads_etcd_is_survived(
     try:
         async with writer(address, tmp_path) as running:
             await running.wrote_more(20)
+            stalls = Stalls()
+            watching = asyncio.ensure_future(stalls.run())
             killed = time.monotonic()
             await asyncio.to_thread(member.kill)
             heard = len(running.wrote)
             # What was acknowledged in the same instant is on its way still.
-            await until(lambda: len(running.wrote) > heard + 50, 30.0)
-            took = time.monotonic() - killed
+            await until(lambda: len(running.wrote) > heard + 50)
+            took = time.monotonic() - killed - stalls.since(killed)
             _log.info("writes again after %.2f s, term %s", took, running.terms)
+            await cancelled(watching)
             await running.kill()
             async with opened(engine_at(address, tmp_path, "look")) as store:
                 found = await numbers(store)
@@ -208,6 +211,7 @@ async def test_etcd_itself_refuses_the_writes_of_a_former_leader(
         assert current.term > former.term
 
 
+@pytest.mark.usefixtures("long_lease")
 async def test_only_one_of_many_leads_at_a_time(
     three_members: Cluster, prefix: str, tmp_path: Path
 ) -> None:

@@ -12,15 +12,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from etcd_members import Cluster
 from linearizable import ASSIGN, READ, UNASSIGN, Operation, first_violation
 from small_leaders import NotLeaderError, SmallLeader, UnknownError
 from storing import engine_at, opened, until
 from tcp_proxy import Proxy
-
-pytestmark = pytest.mark.deep
 
 OPERATIONS = 20_000 if os.environ.get("MODE") == "nightly" else 2_000
 CLIENTS = 5

@@ -15,7 +15,7 @@ from bigfleet.coordinator.store.restoring import restore
 from etcd_members import Cluster
 from storing import domain, engine_at, leading, opened, rows_in
 
-pytestmark = pytest.mark.deep
+pytestmark = pytest.mark.usefixtures("long_lease")
 
 ENGINES = ("sqlite", "etcd")
 ROWS = [

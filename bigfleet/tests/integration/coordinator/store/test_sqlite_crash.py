@@ -6,12 +6,8 @@ import os
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from storing import engine_at, opened, rows_in
 from writers import writer
-
-pytestmark = pytest.mark.deep
 
 KILLS = 100 if os.environ.get("MODE") == "nightly" else 5
 

@@ -96,16 +96,10 @@ class EtcdStore:
         except TlsFilesError as error:
             raise StoreSettingsError(f"the connection to etcd: {error}") from error
         try:
-            status = await members.call(
-                "get",
-                lambda member: member.maintenance.Status,
-                pb.StatusRequest(),
-                OPEN_SECONDS,
-            )
+            await _look(members, self._keys)
         except BaseException:
             await members.close()
             raise
-        _tell(status)
         self._session = _Session(members, self._keys, self._clock, self._leaders, self._replica)
 
     async def campaign(self, address: str) -> Leadership:
@@ -294,6 +288,22 @@ def _led(why: str) -> StoreError:
     return StoreLockedError(
         f"{why}: a restore needs all coordinators of this store stopped. Nothing was changed"
     )
+
+
+async def _look(members: Members, keys: Keys) -> None:
+    """Whether a member answers and lets us read, and what it says of itself."""
+    request = pb.RangeRequest(key=keys.leader, count_only=True)
+    await members.call("get", lambda member: member.kv.Range, request, OPEN_SECONDS)
+    # From 3.6 on only root may ask for it; nothing depends on the answer.
+    with suppress(StoreError):
+        _tell(
+            await members.call(
+                "get",
+                lambda member: member.maintenance.Status,
+                pb.StatusRequest(),
+                OPEN_SECONDS,
+            )
+        )
 
 
 def _tell(status: pb.StatusResponse) -> None:
