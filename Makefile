@@ -58,11 +58,12 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: bench
-bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider or shard picks a part
+bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard or coordinator picks a part
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)") \
 		--outside "provider=$(BIN)/python -m providerkit.bench" \
-		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard"
+		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard" \
+		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py"
 
 .PHONY: soak
 soak: kernels ## Ten minutes of churn on a provider, ten on a shard; LONG=1 two hours on real processes
@@ -129,6 +130,11 @@ docs: $(STAMP) ## Check that every link between our documents leads somewhere
 .PHONY: kube-tools
 kube-tools: ## Build the pinned Kubernetes binaries into a cache; the first time takes 6 to 10 minutes
 	@PYTHONPATH=tools $(PYTHON) -m kube.binaries $(ARGS)
+
+.PHONY: charts
+charts: $(STAMP) kube-tools ## Bring the Helm charts in step with the code, lint and render them
+	@$(BIN)/python tools/charts.py
+	@$(BIN)/pytest tests/unit/test_charts.py tests/e2e/test_charts.py -q -m "unit or e2e" $(ARGS)
 
 .PHONY: lock
 lock: ## Choose the newest versions again and write the hashed lock

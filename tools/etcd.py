@@ -6,7 +6,6 @@ good enough for tests and for nothing else. Starting members is left to the test
 """
 
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from kube import binaries
 
 OLDEST = (3, 5, 3)
 VERSION = re.compile(r"etcd Version: (\d+)\.(\d+)\.(\d+)")
@@ -54,7 +55,7 @@ def in_path(which: Callable[[str], str | None] = shutil.which) -> Etcd | None:
 
 def in_cache() -> Etcd | None:
     """The one that was built for tests."""
-    return of(tool_cache() / "etcd")
+    return of(binaries.folder() / "etcd")
 
 
 def in_package() -> Etcd | None:
@@ -63,15 +64,6 @@ def in_package() -> Etcd | None:
     if spec is None or spec.origin is None:
         return None
     return of(Path(spec.origin).parent / "etcdbin" / "etcd")
-
-
-def tool_cache() -> Path:
-    """Where binaries built for tests are kept, outside of any checkout."""
-    chosen = os.environ.get("BIGFLEET_TOOLS")
-    if chosen:
-        return Path(chosen)
-    caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "bigfleet" / "tools"
 
 
 def of(path: Path) -> Etcd | None:

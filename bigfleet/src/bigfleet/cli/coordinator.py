@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from bigfleet.coordinator.settings import CoordinatorSettings
 
+SWITCH_SECONDS: Final = 0.0005
 EXAMPLES = (
     "Examples: bigfleet coordinator --data-dir /var/lib/bigfleet  |  bigfleet coordinator --id c-1 "
     "--advertise-addr c-1.example.com:7790 --store etcd://e-1:2379,e-2:2379,e-3:2379"
@@ -30,6 +32,9 @@ async def serve_coordinator(settings: CoordinatorSettings, stop: asyncio.Event) 
         export_dir=settings.snapshot_export_dir,
         version=version(),
     )
+    # While a round is planned in its thread, answers must not wait long for the interpreter: a
+    # report passes through it a few times, and each time would wait 5 ms by default.
+    sys.setswitchinterval(SWITCH_SECONDS)
     await serve(serving, stop, open_store)
 
 

@@ -7,6 +7,7 @@ it: another replica may lead at once, no new calls are taken, and those under wa
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -114,14 +115,20 @@ def _duties(
     serving: Serving, store: Store, clock: Clock, threads: Threads, metrics: CoordinatorMetrics
 ) -> tuple[Duty, ...]:
     if serving.export_dir is None:
-        return ()
+        return (_settle,)
     metrics.exports_expected()
     exporter = Exporter(store, Exports(serving.export_dir), clock, threads, metrics)
 
     async def export(reign: Reign) -> None:
         await exporter.run(reign.leadership)
 
-    return (export,)
+    return (_settle, export)
+
+
+async def _settle(_reign: Reign) -> None:
+    """What was loaded is there to stay; collections need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 class _Readiness:

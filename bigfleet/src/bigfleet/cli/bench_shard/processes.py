@@ -75,22 +75,25 @@ class Shard:
 
     data: Path
     provider: int
+    """Its provider's port; 0: the coordinator says whom to dial."""
     listen: int
     http: int
     log: Path
     flags: tuple[str, ...] = ()
+    shard_id: str = "bench"
     child: Child | None = None
     started: float = 0.0
 
     def start(self) -> None:
         """Begin a process; it may be the second one on this directory."""
         self.started = time.monotonic()
+        address = f"bench=127.0.0.1:{self.provider}"
         self.child = Child(
             [
-                sys.executable, "-m", "bigfleet.cli.main", "shard", "--shard-id", "bench",
+                sys.executable, "-m", "bigfleet.cli.main", "shard", "--shard-id", self.shard_id,
                 "--listen", f"127.0.0.1:{self.listen}", "--metrics-addr", f"127.0.0.1:{self.http}",
-                "--data-dir", str(self.data), "--provider-addr",
-                f"bench=127.0.0.1:{self.provider}", *self.flags,
+                "--data-dir", str(self.data),
+                *(("--provider-addr", address) if self.provider else ()), *self.flags,
             ],
             self.log,
         )  # fmt: skip

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import bigfleet.wire.floor  # noqa: F401 - before grpc
 
@@ -28,10 +29,18 @@ S = pb.MachineState
 Context = Any
 
 
+class Records(Protocol):
+    """The machines there are."""
+
+    def records(self) -> Iterable[pb.Machine]:
+        """As a provider lists them."""
+        ...
+
+
 class InstantProvider(rpc.CapacityProviderServicer):
     """Machines in memory, in the order of their last change."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Records) -> None:
         self._machines: OrderedDict[str, tuple[int, bytes]] = OrderedDict()
         self._revision = 0
         for record in fleet.records():
@@ -104,10 +113,10 @@ class InstantProvider(rpc.CapacityProviderServicer):
         return answer
 
 
-async def _main(workload: str, machines: int, port: int) -> None:
+async def serve(fleet: Records, port: int) -> None:
+    """Until the process ends."""
     server = WireServer((SERVICE,))
-    provider = InstantProvider(Fleet(workload, machines))
-    rpc.add_CapacityProviderServicer_to_server(provider, server.grpc)
+    rpc.add_CapacityProviderServicer_to_server(InstantProvider(fleet), server.grpc)
     await server.start(f"127.0.0.1:{port}")
     await server.ready(True)
     print("ready", flush=True)
@@ -115,4 +124,4 @@ async def _main(workload: str, machines: int, port: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    asyncio.run(serve(Fleet(sys.argv[1], int(sys.argv[2])), int(sys.argv[3])))

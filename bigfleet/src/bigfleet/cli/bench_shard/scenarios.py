@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from bigfleet.cli.bench_shard.processes import Bench, running
+from bigfleet.cli.measured_rows import expect
 from bigfleet.simulate.workloads import make_workload
 from bigfleet_api.v1alpha1 import shard_pb2
 
@@ -18,23 +16,6 @@ CYCLES: Final = 60
 _BEAT: Final = 10.0
 _HELLOS: Final = 60
 _MS: Final = 1e6
-
-
-class WrongResultError(Exception):
-    """A scenario did not do what it was measured for."""
-
-
-def expect(holds: bool, what: str) -> None:
-    """Refuse a figure for something that did not happen."""
-    if not holds:
-        raise WrongResultError(what)
-
-
-def quantiles(samples: Sequence[float]) -> dict[str, float]:
-    """p50, p95, p99 and maximum."""
-    values = np.array(samples)
-    found = {f"p{q}": float(np.percentile(values, q)) for q in (50, 95, 99)}
-    return {**found, "max": float(values.max())}
 
 
 def steady(machines: int) -> dict[str, Any]:

@@ -145,16 +145,23 @@ def advance(
     match move.phase:
         case Phase.PLANNED:
             verdict = _planned(move, donor, recipient, words, context)
-            if _is_given_up(verdict) and recipient.is_registered and not recipient.is_heard:
-                # A row from a snapshot may be older than the adoption: the recipient knows.
-                return Verdict()
-            return verdict
+            return Verdict() if _is_given_up(verdict) and _may_know(donor, recipient) else verdict
         case Phase.DONOR_RELEASED:
             return _released(move, donor, recipient, words, context)
         case Phase.RECIPIENT_ADOPTED | Phase.DONE:
             return _adopted(move, donor, recipient, context)
         case Phase.ABANDONED:
             return _abandoned(move, donor, recipient)
+
+
+def _may_know(donor: Side, recipient: Side) -> bool:
+    """Whether somebody not yet heard by this leader may say that a planned move went on.
+
+    A donor may have given the machines to an earlier leader, which did not live to write it down.
+    A row from a snapshot may be older than the adoption: then the recipient knows.
+    """
+    is_donor_awaited = donor.is_registered and not donor.is_heard and not donor.is_silent
+    return is_donor_awaited or (recipient.is_registered and not recipient.is_heard)
 
 
 def _planned(

@@ -1,0 +1,74 @@
+"""A coordinator's process, and what it says of itself."""
+
+from __future__ import annotations
+
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bigfleet.cli.bench_shard.processes import Child, free_port
+from bigfleet.cli.errors import FailureError
+
+_START_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True)
+class Coordinator:
+    """One that leads, on its embedded store."""
+
+    child: Child
+    address: str
+    http: int
+
+    def metrics(self) -> dict[str, float]:
+        """Its series, by name and labels as they are written."""
+        url = f"http://127.0.0.1:{self.http}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        return {
+            name.removeprefix("bigfleet_coordinator_"): float(value)
+            for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")
+        }
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes it holds now, and the most it ever held."""
+        text = Path(f"/proc/{self.child.process.pid}/status").read_text(encoding="ascii")
+        found = {line.split(":")[0]: line.split()[1] for line in text.splitlines() if "kB" in line}
+        return int(found["VmRSS"]) * 1024, int(found["VmHWM"]) * 1024
+
+
+@contextmanager
+def coordinator(folder: Path) -> Iterator[Coordinator]:
+    """A coordinator on the store in a folder; it leads when the block begins."""
+    listen, http = free_port(), free_port()
+    child = Child(
+        [
+            sys.executable, "-m", "bigfleet.cli.main", "coordinator", "--id", "bench",
+            "--listen", f"127.0.0.1:{listen}", "--metrics-addr", f"127.0.0.1:{http}",
+            "--data-dir", str(folder),
+        ],
+        folder.with_suffix(".log"),
+    )  # fmt: skip
+    made = Coordinator(child, f"127.0.0.1:{listen}", http)
+    try:
+        deadline = time.monotonic() + _START_SECONDS
+        while not _leads(made):
+            if child.process.poll() is not None or time.monotonic() > deadline:
+                raise FailureError(f"the coordinator does not lead: {child.tail()}")
+            time.sleep(_POLL_SECONDS)
+        yield made
+    finally:
+        child.kill()
+
+
+def _leads(made: Coordinator) -> bool:
+    try:
+        return made.metrics().get("is_leader") == 1
+    except OSError:
+        return False

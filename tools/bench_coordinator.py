@@ -1,0 +1,53 @@
+"""Rows of bench/results.json for coordinators: those of `bigfleet.cli.bench_coordinator`, and
+fail-over, which needs three members of etcd and the faults of the test-suite.
+
+Prints them as JSON; progress on stderr. With names only those rows are measured.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba"))
+sys.path.insert(0, str(ROOT / "bigfleet" / "tests" / "support"))
+
+from bigfleet.cli.bench_coordinator.__main__ import COMMAND, ROWS  # noqa: E402
+from bigfleet.cli.measured_rows import Bar, Found, print_rows  # noqa: E402
+
+RUNS = 5
+
+
+async def longest() -> float:
+    """Seconds without a leader that serves, the worst of all faults and runs."""
+    from etcd_members import running
+    from replica_faults import FAULTS
+    from replicated import three_replicas
+
+    worst = 0.0
+    with running(3) as cluster, tempfile.TemporaryDirectory(prefix="bigfleet-") as folder:
+        async with three_replicas(cluster, "bench", Path(folder)) as fleet:
+            for fault, happen in FAULTS.items():
+                for _ in range(RUNS):
+                    served = await happen(fleet)
+                    await fleet.check()
+                    print(f"  {fault}: {served.seconds:.2f} s", file=sys.stderr, flush=True)
+                    worst = max(worst, served.seconds)
+    return round(worst, 3)
+
+
+def failover() -> Found:
+    """Killed, paused, cut off; and a member of etcd killed."""
+    return Found(value=asyncio.run(longest()))
+
+
+def main(names: Sequence[str]) -> None:
+    """Measure these, or all."""
+    print_rows({**ROWS, "coordinator.failover.3": Bar(failover, 5, "s")}, names, COMMAND)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
