@@ -1,0 +1,238 @@
+"""Names and phases of machines, bootstrap templates, what DaemonSets take."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+
+from bigfleet.kube.fleet import UpcomingNode
+from bigfleet.operator.bootstrap.template import (
+    READY,
+    ApiServer,
+    BootstrapTemplate,
+    Surroundings,
+    kubelet_labels,
+)
+from bigfleet.operator.errors import TemplateError, UnsatisfiableError
+from bigfleet.operator.machines.available import cost_text
+from bigfleet.operator.machines.upcoming import Phase, as_written, heard, object_name, phase_after
+from bigfleet.operator.nodes.objects import DaemonSet
+from bigfleet.operator.nodes.overhead import node_overhead
+from bigfleet_api.v1alpha1 import provider_pb2 as provider
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+from kubeobjects import read
+
+S = provider.MachineState
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+@pytest.mark.parametrize("machine", ["m-1", "a.b-c", "x" * 250])
+def test_a_machine_whose_id_is_a_name_gives_its_object_that_name(machine: str) -> None:
+    assert object_name(machine) == f"un-{machine}"
+
+
+@pytest.mark.parametrize("machine", ["M_1", "eu/a#7", "x" * 251, "-", "ü", "a..b", "a/", "A" * 300])
+def test_any_other_id_gives_a_name_of_its_own(machine: str) -> None:
+    name = object_name(machine)
+    assert SUBDOMAIN.fullmatch(name)
+    assert len(name) <= 253
+    assert re.fullmatch(r"un-.*-[0-9a-f]{10}|un--?[0-9a-f]{10}", name)
+    assert object_name(machine + "x") != name
+
+
+@pytest.mark.parametrize(
+    ("before", "state", "after"),
+    [
+        (None, S.MACHINE_STATE_SPECULATIVE, Phase.PROVISIONING),
+        (None, S.MACHINE_STATE_CREATING, Phase.PROVISIONING),
+        (None, S.MACHINE_STATE_DELETING, Phase.PROVISIONING),
+        (None, 99, Phase.PROVISIONING),
+        (None, S.MACHINE_STATE_IDLE, Phase.LAUNCHED),
+        (Phase.PROVISIONING, S.MACHINE_STATE_IDLE, Phase.LAUNCHED),
+        (Phase.REGISTERED, S.MACHINE_STATE_IDLE, Phase.LAUNCHED),
+        (Phase.READY, S.MACHINE_STATE_IDLE, Phase.DRAINED),
+        (Phase.DRAINING, S.MACHINE_STATE_IDLE, Phase.DRAINED),
+        (Phase.DRAINED, S.MACHINE_STATE_IDLE, Phase.DRAINED),
+        (Phase.LAUNCHED, S.MACHINE_STATE_CONFIGURING, Phase.REGISTERED),
+        (Phase.REGISTERED, S.MACHINE_STATE_CONFIGURED, Phase.READY),
+        (Phase.READY, S.MACHINE_STATE_DRAINING, Phase.DRAINING),
+        (Phase.READY, S.MACHINE_STATE_FAILED, Phase.FAILED),
+    ],
+)
+def test_phases_follow_states(before: Phase | None, state: int, after: Phase) -> None:
+    assert phase_after(before, state) is after
+
+
+def test_what_a_frame_does_not_say_it_has_not_taken_back() -> None:
+    failed = S.MACHINE_STATE_FAILED
+    first = heard(
+        None,
+        pb.NodeStateUpdate(
+            machine_id="m", state=failed, node_name="n", provider_id="h", last_error="broke"
+        ),
+        1_700_000_000 * 10**9,
+    )
+    again = heard(first, pb.NodeStateUpdate(machine_id="m", state=failed), 0)
+    assert (again.node_name, again.provider_id, again.last_error) == ("n", "h", "broke")
+    assert again.started == first.started == "2023-11-14T22:13:20Z"
+    healed = heard(again, pb.NodeStateUpdate(machine_id="m", state=S.MACHINE_STATE_IDLE), 0)
+    assert healed.last_error == ""
+    assert "lastError" not in healed.status_body()["status"]
+
+
+def test_an_object_reads_back_as_it_was_written() -> None:
+    update = pb.NodeStateUpdate(
+        machine_id="M_1",
+        state=S.MACHINE_STATE_CONFIGURED,
+        node_name="n",
+        provider_id="h",
+        labels={"a": "b"},
+        resources=provider.Resources(resources={"cpu": "4"}),
+        taints=[pb.Taint(key="k", value="v", effect="NoSchedule")],
+    )
+    known = heard(None, update, 1_700_000_000 * 10**9)
+    spec, status = known.spec_body(), known.status_body()
+    document = {
+        "metadata": {"name": known.name, **spec["metadata"]},
+        "spec": spec["spec"],
+        **status,
+    }
+    assert as_written(read(UpcomingNode, document)) == known
+    assert as_written(read(UpcomingNode, {"metadata": {"name": "x"}, "spec": {}})) is None
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [(0.38, "0.38"), (12.0, "12"), (0, "0"), (-1, "0"), (float("nan"), "0"), (1e-9, "0"),
+     (0.123456789, "0.123457")],
+)  # fmt: skip
+def test_costs_are_quantities(dollars: float, text: str) -> None:
+    assert cost_text(dollars) == text
+
+
+async def mint(groups: str) -> str:
+    return "abcdef.0123456789abcdef"
+
+
+def around(pem: bytes = b"", **values: Any) -> Surroundings:
+    return Surroundings("c-1", ApiServer("https://api.example:6443", pem), values)
+
+
+def bootstrap() -> pb.BootstrapRequest:
+    labels = {"topology.kubernetes.io/zone": "a", "node-role.kubernetes.io/x": "", "team": "ml"}
+    machine = pb.BootstrapMachine(
+        machine_id="m-1", instance_type="t", zone="a", labels=labels, provider_id="cloud:///h-1",
+        capacity_type=provider.CAPACITY_TYPE_SPOT,
+    )  # fmt: skip
+    return pb.BootstrapRequest(request_id="r", machine=machine)
+
+
+@pytest.mark.parametrize("which", sorted(READY))
+async def test_the_ready_templates_render_and_their_files_are_valid(which: str) -> None:
+    template = BootstrapTemplate.load(which, around(trustme.CA().cert_pem.bytes()))
+    text = (await template.render(bootstrap(), mint)).decode()
+    assert text.startswith("#!/bin/sh\n")
+    assert "abcdef.0123456789abcdef" in text
+    document = re.search(r"<<'(?:JOIN|CONFIG)'\n(.*?)\n(?:JOIN|CONFIG)\n", text, re.DOTALL)
+    assert document is not None
+    written = yaml.safe_load(document[1])
+    labels = "bigfleet.lucy.sh/machine-id=m-1,team=ml,topology.kubernetes.io/zone=a"
+    if which == "kubeadm":
+        token = written["discovery"]["bootstrapToken"]
+        assert token["apiServerEndpoint"] == "api.example:6443"
+        assert re.fullmatch(r"sha256:[0-9a-f]{64}", token["caCertHashes"][0])
+        arguments = written["nodeRegistration"]["kubeletExtraArgs"]
+        assert {"name": "node-labels", "value": labels} in arguments
+        assert {"name": "provider-id", "value": "cloud:///h-1"} in arguments
+    else:
+        assert re.fullmatch(r"K10[0-9a-f]{64}::abcdef\.[0-9a-f]{16}", written["token"])
+        assert written["node-label"] == labels.split(",")
+        assert written["kubelet-arg"] == ["provider-id=cloud:///h-1"]
+
+
+@pytest.mark.parametrize("which", sorted(READY))
+async def test_a_ready_template_says_what_it_misses(which: str) -> None:
+    template = BootstrapTemplate.load(which, around())
+    with pytest.raises(UnsatisfiableError, match="--api-server-ca"):
+        await template.render(bootstrap(), mint)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{{ machine.id", "does not parse"),
+        ("{% if %}", "line 1"),
+        ("{{ mashine.id }}", "mashine"),
+    ],
+)
+def test_a_template_that_cannot_work_is_refused_at_start(text: str, words: str) -> None:
+    with pytest.raises(TemplateError, match=words):
+        BootstrapTemplate(text, "mine.j2", around())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ machine.colour }}",
+        "{{ values.missing }}",
+        "{{ 1 / 0 }}",
+        "{{ cluster_id.__class__.__mro__ }}",
+        "{{ machine.labels.update({'a': 'b'}) }}",
+        "{% for i in range(1000000) %}x{% endfor %}",
+        "{{ 'x' * 2000000 }}",
+    ],
+)
+async def test_a_template_that_fails_is_an_answer_with_words(text: str) -> None:
+    template = BootstrapTemplate(text, "mine.j2", around())
+    with pytest.raises(TemplateError, match=r"mine\.j2"):
+        await template.render(bootstrap(), mint)
+
+
+async def test_a_template_sees_its_values_and_may_refuse_a_machine() -> None:
+    text = "{{ values.greeting }} {{ machine.capacity_type }}{% if machine.zone == 'a' %}"
+    template = BootstrapTemplate(
+        text + "{{ fail('not in a') }}{% endif %}", "t", around(greeting=1)
+    )
+    with pytest.raises(UnsatisfiableError, match="not in a"):
+        await template.render(bootstrap(), mint)
+    other = bootstrap()
+    other.machine.zone = "b"
+    assert await template.render(other, mint) == b"1 Spot"
+
+
+def test_a_template_that_is_not_there_names_the_ready_ones(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match="kubeadm"):
+        BootstrapTemplate.load(str(tmp_path / "none"), around())
+
+
+def test_kubelet_gets_only_labels_it_may_set() -> None:
+    labels = {"kubernetes.io/arch": "arm64", "x.k8s.io/y": "1", "node.kubernetes.io/z": "2"}
+    assert kubelet_labels(labels, "no label/value") == {
+        "kubernetes.io/arch": "arm64",
+        "node.kubernetes.io/z": "2",
+    }
+
+
+def daemon_set(cpu: str, **spec: Any) -> DaemonSet:
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"containers": [container], **spec}}
+    return read(DaemonSet, {"metadata": {"name": "d"}, "spec": {"template": template}})
+
+
+def test_daemon_sets_on_every_node_are_added_up() -> None:
+    required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"x": []}}}
+    found = node_overhead(
+        [
+            daemon_set("100m"),
+            daemon_set("200m", nodeSelector={"kubernetes.io/os": "linux"}),
+            daemon_set("1", nodeSelector={"gpu": "true"}),
+            daemon_set("1", affinity=required),
+        ]
+    )
+    assert found == {"cpu": 300, "pods": 2000}
+    assert node_overhead([]) == {}
