@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar, cast
 import msgspec
 
 from bigfleet.kube.errors import DecodeError, Status, error_of
-from bigfleet.kube.objects import Meta, Object
+from bigfleet.kube.objects import Meta
 
 T = TypeVar("T")
 
@@ -73,6 +73,16 @@ class _List(msgspec.Struct, Generic[T], frozen=True):
 class _Event(msgspec.Struct, frozen=True):
     type: str
     object: msgspec.Raw
+
+
+class _Name(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+
+
+class _Named(msgspec.Struct, frozen=True, gc=False):
+    metadata: _Name = _Name()
 
 
 class _VersionMeta(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -156,7 +166,9 @@ def decode_event(line: bytes, struct: type[T]) -> WatchEvent[T]:
 
 
 def _metadata_of(raw: msgspec.Raw) -> Meta:
+    """Which object it is, of all that its metadata says: the trouble may be in the rest."""
     try:
-        return _decoder(Object).decode(raw).metadata
+        name = _decoder(_Named).decode(raw).metadata
     except msgspec.DecodeError:
         return Meta()
+    return Meta(name=name.name, namespace=name.namespace, uid=name.uid)
