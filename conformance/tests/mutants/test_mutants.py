@@ -1,6 +1,7 @@
 """Every mutant dies by the behaviours named for it, and the provider without the patch lives."""
 
 import pytest
+
 from bigfleet_conformance import Status, all_behaviours
 from bigfleet_conformance.mutants import Mutant, all_mutants, killers
 from mutantkit import PATCHES
