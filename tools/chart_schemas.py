@@ -94,6 +94,15 @@ SET_BY_CHART: dict[str, set[str]] = {
         "shard-id", "listen", "advertise-addr", "metrics-addr", "data-dir", "provider-addr",
         "coordinator-addr", "tls-cert", "tls-key", "tls-ca", "log-format", "log-level",
     },
+    "operator": {
+        "cluster-id", "shard-addr", "metrics-addr", "bootstrap-template", "bootstrap-values",
+        "api-server", "api-server-ca", "allow-stub-bootstrap", "tls-cert", "tls-key", "tls-ca",
+        "log-format", "log-level", "kubeconfig", "lease-name", "lease-namespace", "identity",
+    },
+    "pod-controller": {
+        "metrics-addr", "adopt-foreign-nodes", "priority-class-defaults", "log-format",
+        "log-level", "kubeconfig", "lease-name", "lease-namespace", "identity",
+    },
     "provider": {
         "addr", "metrics-addr", "state", "offerings", "base-user-data", "cluster-kubeconfigs",
         "tls-cert", "tls-key", "tls-ca", "reflection", "bootstrap-addr", "bootstrap-tls-cert",
@@ -171,8 +180,10 @@ def settings_in(chart: str) -> Mapping[str, set[str]]:
     """The paths of a chart under which a component's settings stand, with their names."""
     if chart == "bigfleet":
         return {f"{part}.config": free(part) for part in ("coordinator", "shard")}
-    if chart in ("bigfleet-operator", "bigfleet-unschedulable-pod-controller"):
-        return {}
+    if chart == "bigfleet-operator":
+        return {"config": free("operator")}
+    if chart == "bigfleet-unschedulable-pod-controller":
+        return {"config": free("pod-controller")}
     options = provider_options(chart.removeprefix("bigfleet-provider-"))
     return {"config": options - SET_BY_CHART["provider"]}
 
@@ -194,9 +205,23 @@ def _shard() -> set[str]:
     return {flag.name[2:] for flag in ShardSettings.flags()}
 
 
+def _operator() -> set[str]:
+    from bigfleet.operator.settings import OperatorSettings
+
+    return {flag.name[2:] for flag in OperatorSettings.flags()}
+
+
+def _pod_controller() -> set[str]:
+    from bigfleet.podcontroller.settings import PodControllerSettings
+
+    return {flag.name[2:] for flag in PodControllerSettings.flags()}
+
+
 COMPONENTS: dict[str, Callable[[], set[str]]] = {
     "coordinator": _coordinator,
     "shard": _shard,
+    "operator": _operator,
+    "pod-controller": _pod_controller,
 }
 
 

@@ -115,9 +115,17 @@ def test_every_value_is_used_and_every_used_value_is_there(name: str) -> None:
         assert ways & used, f"{leaf} is used by no template"
 
 
-@pytest.mark.parametrize("part", ["coordinator", "shard"])
-def test_flags_in_the_templates_are_flags_of_the_command(part: str) -> None:
-    text = (charts.CHARTS / "bigfleet" / "templates" / part / "statefulset.yaml").read_text("utf-8")
+@pytest.mark.parametrize(
+    ("part", "template"),
+    [
+        ("coordinator", "bigfleet/templates/coordinator/statefulset.yaml"),
+        ("shard", "bigfleet/templates/shard/statefulset.yaml"),
+        ("operator", "bigfleet-operator/templates/deployment.yaml"),
+        ("pod-controller", "bigfleet-unschedulable-pod-controller/templates/deployment.yaml"),
+    ],
+)
+def test_flags_in_the_templates_are_flags_of_the_command(part: str, template: str) -> None:
+    text = (charts.CHARTS / template).read_text("utf-8")
     flags = set(FLAG.findall(text))
     known = chart_schemas.COMPONENTS[part]()
     assert flags
