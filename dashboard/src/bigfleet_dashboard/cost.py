@@ -143,7 +143,7 @@ def bucket_label(bucket: int) -> str:
     if bucket in (PenaltyBucket.UNSPECIFIED, PenaltyBucket.ZERO):
         return "$0"
     label = PenaltyBucket(bucket).label
-    return label if label == "pinned" else f"${label}"
+    return label if label == "pinned" else f"${float(label):,.2f}".removesuffix(".00")
 
 
 def _flag(kind: str, title: str, text: str, which: B, price: npt.NDArray[np.float64]) -> Flag:

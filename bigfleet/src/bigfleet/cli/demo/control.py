@@ -58,6 +58,7 @@ class Control:
             "scenarios": [
                 {
                     "name": each.name,
+                    "short": each.short,
                     "title": each.title,
                     "watch": each.watch,
                     "playing": each.name in self._playing and not self._playing[each.name].done(),

@@ -38,6 +38,7 @@ class Scenario:
     """Something that can happen. `watch` says where its effect is seen."""
 
     name: str
+    short: str
     title: str
     watch: str
     play: Play
@@ -92,35 +93,35 @@ async def _shard(stage: Stage) -> None:
 
 SCENARIOS: Final = (
     Scenario(
-        "move", "Demand moves from one cluster to another",
+        "move", "Demand moves", "Demand moves from one cluster to another",
         "atlas gives machines up, cirrus gets them: the map by cluster, and Decisions", _move,
     ),
     Scenario(
-        "saturate", "Saturate the fleet",
+        "saturate", "Saturate the fleet", "Saturate the fleet",
         "everything is bought, batch stays unmet: Needs says why", _saturate,
     ),
     Scenario(
-        "critical", "A critical job preempts batch",
+        "critical", "Critical job", "A critical job preempts batch",
         "Preempt in Decisions: atlas' payments take machines that batch had", _critical,
     ),
     Scenario(
-        "zone", f"Zone {ZONE} fails",
+        "zone", "Zone fails", f"Zone {ZONE} fails",
         "a third of the map turns Failed; what ran there is replaced in the other zones", _zone,
     ),
     Scenario(
-        "spot", "Spot reclaims 70 % of its machines",
+        "spot", "Spot reclaims", "Spot reclaims 70 % of its machines",
         "spot machines fail; replacements are provisioned", _spot,
     ),
     Scenario(
-        "soldout", "The provider runs out of gp.2xlarge",
+        "soldout", "Sold out", "The provider runs out of gp.2xlarge",
         "Creates fail and cool off, the need says STOCK_OUT: Providers and Needs", _sold_out,
     ),
     Scenario(
-        "coordinator", "The coordinator's leader dies",
+        "coordinator", "Leader dies", "The coordinator's leader dies",
         "Topology loses its leader for ten seconds; the shard keeps deciding", _coordinator,
     ),
     Scenario(
-        "shard", "The shard restarts",
+        "shard", "Shard restarts", "The shard restarts",
         "sessions come back, no machine is lost: the epoch of s-1 rises", _shard,
     ),
 )  # fmt: skip

@@ -1,0 +1,39 @@
+// Machines: every machine, filtered; a row opens what is known of it.
+import { get } from "../parts/api.js";
+import { link } from "../parts/dom.js";
+import { listing } from "../parts/listing.js";
+import { openMachine, stateChip } from "../parts/rows.js";
+import { STATES } from "../parts/colours.js";
+import { money, percent, shortId, way } from "../parts/format.js";
+
+const columns = [
+  { name: "State", width: "130px", cell: (m) => stateChip(m.state) },
+  { name: "Machine", width: "minmax(170px, 1fr)", mono: true, cell: (m) => shortId(m.id) },
+  { name: "Cluster", width: "130px", cell: (m) => (m.cluster ? link(`/clusters/${encodeURIComponent(m.cluster)}`, m.cluster) : "–") },
+  { name: "Type", width: "140px", cell: (m) => m.instance_type },
+  { name: "Zone", width: "120px", cell: (m) => m.zone },
+  { name: "Paid for", width: "110px", cell: (m) => way(m.capacity_type) },
+  { name: "Price", width: "96px", num: true, cell: (m) => `${money(m.price_per_hour)}/h` },
+  { name: "Interruption", width: "110px", num: true, cell: (m) => percent(m.interruption_probability) },
+  { name: "Shard", width: "110px", cell: (m) => link(`/shards/${encodeURIComponent(m.shard)}`, m.shard) },
+  { name: "Last error", width: "minmax(120px, 1fr)", cell: (m) => m.last_error || "" },
+];
+
+export function show(root, { query }) {
+  let end = null, ended = false;
+  get("/whatif").catch(() => ({ clusters: [], zones: [], instance_types: [], capacity_types: [] })).then((known) => {
+    if (ended) return;
+    const same = (list, name = (v) => v) => () => list.map((v) => [v, name(v)]);
+    end = listing(root, {
+      title: "All machines", path: "/machines", rows: "machines", columns, query, open: (m) => openMachine(m.index), empty: "No machine passes this filter.",
+      filters: [
+        { name: "state", label: "Any state", options: same(STATES) },
+        { name: "cluster", label: "Any cluster", options: same(known.clusters) },
+        { name: "capacity_type", label: "Any way of paying", options: same(known.capacity_types, way) },
+        { name: "zone", label: "Any zone", options: same(known.zones) },
+        { name: "instance_type", label: "Any type", options: same(known.instance_types) },
+      ],
+    });
+  });
+  return () => { ended = true; end?.(); };
+}
