@@ -64,7 +64,7 @@ class SimShard:
 
     async def run(self, channel: grpc.aio.Channel, begin: float, interval: float) -> None:
         """Report until cancelled."""
-        call = channel.unary_unary(METHOD)
+        call: Any = channel.unary_unary(METHOD)
         due = time.monotonic() + begin
         while True:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
