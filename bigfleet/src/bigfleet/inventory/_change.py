@@ -6,14 +6,9 @@ labels, so there is nothing to intern and nothing to look up. Anything more is a
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from bigfleet.inventory._store import Store
 from bigfleet.model.columns import Flag
 from bigfleet.model.machine import Machine
-
-I64 = npt.NDArray[np.int64]
 
 
 def keeps_attributes(before: Machine, after: Machine) -> bool:
@@ -35,44 +30,41 @@ def keeps_attributes(before: Machine, after: Machine) -> bool:
 
 def write_change(store: Store, row: int, before: Machine, after: Machine) -> None:
     """Write what differs."""
-    rows = np.array([row], np.int64)
     if before.host != after.host:
-        store.write_host(rows, after.host)
+        store.write_host(row, after.host)
     if before.state is not after.state:
-        store.state.write(rows, int(after.state))
+        store.state.put(row, int(after.state))
     if before.cluster != after.cluster:
-        number = store.symbols.clusters.of(after.cluster) if after.cluster else -1
-        store.cluster.write(rows, number)
+        store.cluster.put(row, store.symbols.clusters.of(after.cluster) if after.cluster else -1)
     if before.stamp != after.stamp:
-        _write_stamp(store, rows, after)
+        _write_stamp(store, row, after)
     if before.idle_since_ns != after.idle_since_ns:
-        store.idle_since.write(rows, after.idle_since_ns)
+        store.idle_since.put(row, after.idle_since_ns)
     if before.pods != after.pods:
-        store.pods.write(rows, -1 if after.pods is None else after.pods)
+        store.pods.put(row, -1 if after.pods is None else after.pods)
     if before.leaving != after.leaving:
-        _write_leaving(store, rows, after)
+        _write_leaving(store, row, after)
     if before.interruption_at_ns != after.interruption_at_ns:
-        store.sparse["ending_at"].write(rows, np.array([after.interruption_at_ns], np.int64))
+        store.sparse["ending_at"].put(row, after.interruption_at_ns)
     if before.not_ready_since_ns != after.not_ready_since_ns:
-        store.sparse["not_ready_since"].write(rows, np.array([after.not_ready_since_ns], np.int64))
+        store.sparse["not_ready_since"].put(row, after.not_ready_since_ns)
     flags = _flags(after)
     if flags != _flags(before):
-        store.flags.write(rows, flags)
+        store.flags.put(row, flags)
 
 
-def _write_stamp(store: Store, rows: I64, after: Machine) -> None:
+def _write_stamp(store: Store, row: int, after: Machine) -> None:
     stamp = after.stamp
-    store.stamp.write(rows, -1 if stamp is None else store.symbols.identity(stamp))
-    store.sequence.write(rows, 0 if stamp is None else stamp.sequence)
+    store.stamp.put(row, -1 if stamp is None else store.symbols.identity(stamp))
+    store.sequence.put(row, 0 if stamp is None else stamp.sequence)
 
 
-def _write_leaving(store: Store, rows: I64, after: Machine) -> None:
+def _write_leaving(store: Store, row: int, after: Machine) -> None:
     leaving = after.leaving
     meant = None if leaving is None else leaving.for_stamp
-    store.leaving_for.write(rows, -1 if meant is None else store.symbols.identity(meant))
-    store.leaving_since.write(rows, 0 if leaving is None else leaving.since_ns)
-    sequence = 0 if meant is None else meant.sequence
-    store.sparse["leaving_sequence"].write(rows, np.array([sequence], np.int64))
+    store.leaving_for.put(row, -1 if meant is None else store.symbols.identity(meant))
+    store.leaving_since.put(row, 0 if leaving is None else leaving.since_ns)
+    store.sparse["leaving_sequence"].put(row, 0 if meant is None else meant.sequence)
 
 
 def _flags(machine: Machine) -> int:

@@ -75,6 +75,16 @@ class Column(Generic[T]):
         self._lent = []
         self._data[rows] = values
 
+    def put(self, row: int, value: int) -> None:
+        """The same for one row, at a fraction of the cost."""
+        if self._lent:
+            if any(view() is not None for view in self._lent):
+                if self._data[row] == value:
+                    return
+                self.replace(self._data.copy())
+            self._lent = []
+        self._data[row] = value
+
     def erase(self, rows: npt.NDArray[np.int64]) -> None:
         """Set these rows to the fill value."""
         self.write(rows, self._fill)
@@ -130,6 +140,17 @@ class Sparse:
         for row in cleared:
             del self._values[row]
         self._values.update(added)
+
+    def put(self, row: int, number: int) -> None:
+        """Set one row; 0 is none."""
+        if self._values.get(row, 0) == number:
+            return
+        if self._is_lent:
+            self._values, self._is_lent = dict(self._values), False
+        if number:
+            self._values[row] = number
+        else:
+            del self._values[row]
 
     def lend(self) -> Mapping[int, int]:
         """A read-only view that no later write changes."""

@@ -18,7 +18,7 @@ from bigfleet.inventory._gather import SPARSE, Batch, gather
 from bigfleet.inventory._index import IdIndex
 from bigfleet.inventory._order import Order
 from bigfleet.inventory._sharing import overflowing_labels, split_labels
-from bigfleet.inventory._texts import Packed, Texts
+from bigfleet.inventory._texts import Texts
 from bigfleet.inventory._topology import Topology
 from bigfleet.model.columns import Flag, MachineColumns, Names, Symbols
 from bigfleet.model.machine import HostRef, Leaving, Machine, MachineState, Stamp
@@ -94,12 +94,10 @@ class Store:
             self.order.add(rows[new])
         return rows
 
-    def write_host(self, rows: I64, host: HostRef | None) -> None:
+    def write_host(self, row: int, host: HostRef | None) -> None:
         """Another host for one row, or none."""
-        packed = Packed.of(["" if host is None else host.ref], "host reference")
-        self.hosts.make_room(len(packed.blob))
-        self.host.write(rows, -1 if host is None else self._host_providers.of(host.provider))
-        self.hosts.write(rows, packed)
+        self.hosts.put(row, "" if host is None else host.ref, "host reference")
+        self.host.put(row, -1 if host is None else self._host_providers.of(host.provider))
 
     def remove(self, row: int) -> None:
         """Make a hole of a row that holds a machine."""

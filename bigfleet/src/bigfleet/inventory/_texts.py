@@ -45,10 +45,7 @@ class Packed:
             pieces = [_encoded(text, what) for text in texts]
             blob, lengths = b"".join(pieces), np.fromiter(map(len, pieces), np.int64, len(pieces))
         if len(lengths) and int(lengths.max()) > LONGEST:
-            longest = texts[int(lengths.argmax())]
-            raise UnfitMachineError(
-                f"{what} {longest[:40]!r}... is longer than {LONGEST} bytes: shorten it"
-            )
+            raise _too_long(texts[int(lengths.argmax())], what)
         return cls(np.frombuffer(blob, np.uint8), np.cumsum(lengths) - lengths, lengths)
 
     @classmethod
@@ -80,6 +77,10 @@ def _encoded(text: str, what: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise UnfitMachineError(f"{what} {text!r} is not Unicode text: write it anew") from None
+
+
+def _too_long(text: str, what: str) -> UnfitMachineError:
+    return UnfitMachineError(f"{what} {text[:40]!r}... is longer than {LONGEST} bytes: shorten it")
 
 
 class Texts:
@@ -136,6 +137,20 @@ class Texts:
         self._stale += int(self._length.data[rows].sum(dtype=np.int64))
         self._start.write(rows, (texts.starts + begin).astype(np.int32))
         self._length.write(rows, texts.lengths.astype(np.uint16))
+
+    def put(self, row: int, text: str, what: str) -> None:
+        """Set the text of one row, or refuse it; `what` names it in the refusal."""
+        content = _encoded(text, what)
+        size = len(content)
+        if size > LONGEST:
+            raise _too_long(text, what)
+        self.make_room(size)
+        begin = self._used
+        self._blob[begin : begin + size] = np.frombuffer(content, np.uint8)
+        self._used += size
+        self._stale += int(self._length.data[row])
+        self._start.put(row, begin)
+        self._length.put(row, size)
 
     def erase(self, rows: I64) -> None:
         """Empty the texts of these rows."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from bigfleet.inventory._change import keeps_attributes, write_change
 from bigfleet.inventory._classes import Classes
+from bigfleet.inventory._recent import Recent
 from bigfleet.inventory._store import Store
 from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS, MOST_VALUES, Topology
 from bigfleet.inventory.errors import InventoryError, UnknownRowError
@@ -55,6 +56,7 @@ class Inventory:
         self._topology_keys = tuple(topology_keys)
         self._most_label_values = most_label_values
         self._store = self._empty_store(Classes(symbols.resources))
+        self._recent = Recent()
         self._version = 0
         self._last: tuple[tuple[int, int], weakref.ref[MachineColumns]] | None = None
 
@@ -91,7 +93,13 @@ class Inventory:
     def get(self, machine_id: str) -> Machine | None:
         """The machine as it was put, with all that was changed since."""
         row = self.row(machine_id)
-        return None if row < 0 else self._store.read(row)
+        if row < 0:
+            return None
+        machine = self._recent.get(row)
+        if machine is None:
+            machine = self._store.read(row)
+            self._recent.keep(row, machine)
+        return machine
 
     def counts_by_state(self) -> dict[MachineState, int]:
         """How many machines there are in each state."""
@@ -110,6 +118,7 @@ class Inventory:
         store.put(list(machines))
         store.settle()
         self._store = store
+        self._recent.clear()
         self._version += 1
 
     def put(self, machine: Machine) -> int:
@@ -119,6 +128,7 @@ class Inventory:
     def put_many(self, machines: Sequence[Machine]) -> I64:
         """Insert or replace machines, none twice; their rows. A refusal changes no machine."""
         rows = self._store.put(machines)
+        self._recent.keep_all(rows.tolist(), machines)
         self._version += 1
         return rows
 
@@ -128,7 +138,9 @@ class Inventory:
         if row < 0 or after.id != before.id or not keeps_attributes(before, after):
             self.put(after)
             return
+        self._recent.drop((row,))
         write_change(self._store, row, before, after)
+        self._recent.keep(row, after)
         self._version += 1
 
     def remove(self, machine_id: str) -> bool:
@@ -137,6 +149,7 @@ class Inventory:
         if row < 0:
             return False
         self._store.remove(row)
+        self._recent.drop((row,))
         self._version += 1
         return True
 
@@ -267,6 +280,7 @@ class Inventory:
 
     def _changing(self, rows: Rows) -> I64:
         at = self._checked(rows)
+        self._recent.drop(at.tolist())
         self._version += 1
         return at
 

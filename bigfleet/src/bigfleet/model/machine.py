@@ -9,8 +9,9 @@ shard takes in `validation`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from operator import attrgetter
 from typing import Final
 
 from bigfleet.model.errors import MachineError
@@ -168,6 +169,13 @@ class Machine:
         """Price per hour in whole micro-dollars, halves to even, as a column of doubles rounds."""
         return round(self.price_per_hour * _MICRO)
 
+    def but(self, **changes: object) -> Machine:
+        """The same machine but for these; a third of what `dataclasses.replace` takes."""
+        values = list(_values(self))
+        for name, value in changes.items():
+            values[_PLACES[name]] = value
+        return Machine(*values)
+
     def matchable_labels(self) -> dict[str, str]:
         """What requirements are matched against: the labels, overruled by three of the fields."""
         labels = dict(self.labels)
@@ -179,6 +187,11 @@ class Machine:
         # An empty field says nothing, so it neither adds a label nor hides one the provider gave.
         labels.update((key, value) for key, value in from_fields if value)
         return labels
+
+
+_NAMES: Final = tuple(each.name for each in fields(Machine))
+_PLACES: Final = {name: place for place, name in enumerate(_NAMES)}
+_values = attrgetter(*_NAMES)
 
 
 def _capacity_named(text: str, names: Mapping[CapacityType, str]) -> CapacityType:

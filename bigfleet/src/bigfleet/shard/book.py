@@ -196,15 +196,15 @@ class Book:
         """A move the shard causes; refused when the lifecycle does not know it."""
         before = self._known(machine_id)
         check_move(before.state, state)
-        after = replace(before, state=state, idle_since_ns=0)
+        after = before.but(state=state, idle_since_ns=0)
         if cluster:
-            after = replace(after, cluster=cluster)
+            after = after.but(cluster=cluster)
         if stamp is not None:
-            after = replace(after, stamp=stamp)
+            after = after.but(stamp=stamp)
         if state is S.DELETING:
-            after = replace(after, stamp=None)
+            after = after.but(stamp=None)
         if state is S.DRAINING and before.leaving is None:
-            after = replace(after, leaving=Leaving(None, self._clock.now()))
+            after = after.but(leaving=Leaving(None, self._clock.now()))
         return self._change(before, after)
 
     def revert(self, machine_id: str) -> Machine | None:
@@ -214,30 +214,30 @@ class Book:
             return before
         state = _BACK[before.state]
         idle = self._clock.now() if state is S.IDLE else 0
-        after = replace(before, state=state, idle_since_ns=idle, leaving=None)
+        after = before.but(state=state, idle_since_ns=idle, leaving=None)
         if state is not S.CONFIGURED:
-            after = replace(after, cluster="", stamp=None)
+            after = after.but(cluster="", stamp=None)
         return self._change(before, after)
 
     def leave(self, machine_id: str, for_stamp: Stamp | None) -> Machine:
         """A machine is in its grace, for somebody or nobody."""
         before = self._known(machine_id)
-        return self._change(before, replace(before, leaving=Leaving(for_stamp, self._clock.now())))
+        return self._change(before, before.but(leaving=Leaving(for_stamp, self._clock.now())))
 
     def stay(self, machine_id: str) -> Machine:
         """A machine that was leaving stays."""
         before = self._known(machine_id)
-        return self._change(before, replace(before, leaving=None))
+        return self._change(before, before.but(leaving=None))
 
     def stamp(self, machine_id: str, stamp: Stamp | None) -> Machine:
         """Somebody else's, or nobody's, from now on."""
         before = self._known(machine_id)
-        return self._change(before, replace(before, stamp=stamp))
+        return self._change(before, before.but(stamp=stamp))
 
     def exclude(self, machine_id: str, excluded: bool) -> Machine:
         """Keep a machine out of every decision, or let it in again."""
         before = self._known(machine_id)
-        return self._change(before, replace(before, excluded=excluded))
+        return self._change(before, before.but(excluded=excluded))
 
     def complete_stamps(self, shapes: Mapping[tuple[str, str], str]) -> int:
         """Give stamps without a shape the one of their (cluster, fingerprint); how many.

@@ -8,7 +8,7 @@ is said beside it, for counters, frames and the next cycle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from bigfleet.model import Leaving, Machine, MachineState, Stamp
@@ -58,8 +58,7 @@ def merge(known: Machine | None, seen: Machine, now: int) -> Merged:
     if known is None:
         return _first_sight(seen, now)
     moved = known.state is not seen.state
-    machine = replace(
-        seen,
+    machine = seen.but(
         stamp=_stamp(known, seen),
         leaving=_leaving(known, seen, now),
         idle_since_ns=_idle_since(known, seen, now),
@@ -83,7 +82,7 @@ def _first_sight(seen: Machine, now: int) -> Merged:
     leaving = seen.leaving
     if seen.state is S.DRAINING and leaving is None:
         leaving = Leaving(None, now)
-    machine = replace(seen, idle_since_ns=idle, leaving=leaving)
+    machine = seen.but(idle_since_ns=idle, leaving=leaving)
     return Merged(machine, changed=True, freed=seen.state in (S.IDLE, S.SPECULATIVE))
 
 

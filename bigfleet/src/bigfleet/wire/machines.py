@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from bigfleet.model import (
@@ -47,6 +48,9 @@ _DOLLARS: Final = re.compile(r"\+?(?:inf|[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)",
 _COUNT: Final = re.compile(r"[0-9]{1,19}")
 _INT64_MAX: Final = 2**63 - 1
 _INT32: Final = range(-(2**31), 2**31)
+_TEXTS: Final = 4096
+"""Texts of metadata that are read once: fleets write few different ones."""
+_STATES: Final = {int(state): state for state in MachineState}
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 Complain = Callable[[str], None]
@@ -64,13 +68,12 @@ def machine_from_proto(
     Raises MachineError when a shard must not take it, UnknownStateError when its state has a number
     without a name. A malformed value of `shard_metadata` is complained about and passed over.
     """
-    try:
-        state = MachineState(proto.state)
-    except ValueError:
+    state = _STATES.get(proto.state)
+    if state is None:
         raise UnknownStateError(
             f"machine {proto.id!r} has state {proto.state}, which this release does not know: "
             "nothing of this answer is used"
-        ) from None
+        )
     machine = Machine(
         id=proto.id,
         state=state,
@@ -105,7 +108,10 @@ def stamp_from_metadata(
 
     Where the shape is not in it, a shard knows it again from the demand with this fingerprint.
     """
-    if not cluster or not metadata or STAMP_KEYS.isdisjoint(metadata):
+    if not cluster or not metadata:
+        return None
+    metadata = dict(metadata)
+    if STAMP_KEYS.isdisjoint(metadata):
         return None
 
     def read(key: str, parse: Callable[[str], _T], otherwise: _T) -> _T:
@@ -137,7 +143,7 @@ def metadata_from_stamp(stamp: Stamp) -> dict[str, str]:
     penalties = ((KEY_INTERRUPTION, stamp.interruption), (KEY_RECLAMATION, stamp.reclamation))
     for key, bucket in penalties:
         if bucket is not PenaltyBucket.UNSPECIFIED:
-            metadata[key] = repr(bucket.dollars).removesuffix(".0")
+            metadata[key] = _DOLLAR_TEXTS[bucket]
     if stamp.fingerprint:
         metadata[KEY_FINGERPRINT] = stamp.fingerprint
     if stamp.group:
@@ -149,6 +155,9 @@ def metadata_from_stamp(stamp: Stamp) -> dict[str, str]:
     if stamp.sequence:
         metadata[KEY_SEQUENCE] = str(stamp.sequence)
     return metadata
+
+
+_DOLLAR_TEXTS: Final = {bucket: repr(bucket.dollars).removesuffix(".0") for bucket in PenaltyBucket}
 
 
 def _host(proto: pb.Machine) -> HostRef | None:
@@ -173,6 +182,7 @@ def _resources(proto: pb.Machine, amounts: pb.Resources, what: str) -> dict[str,
         raise MachineError(f"machine {proto.id!r}: {what}: {error}") from error
 
 
+@lru_cache(_TEXTS)
 def _priority(text: str) -> int:
     if not _INTEGER.fullmatch(text) or int(text) not in _INT32:
         raise ValueError(f"{text!r} is no priority; write a whole number of 32 bits")
@@ -185,6 +195,7 @@ def _sequence(text: str) -> int:
     return int(text)
 
 
+@lru_cache(_TEXTS)
 def _bucket(text: str) -> PenaltyBucket:
     if not _DOLLARS.fullmatch(text):
         raise ValueError(f"{text!r} is no penalty; write dollars of zero or more, or inf")

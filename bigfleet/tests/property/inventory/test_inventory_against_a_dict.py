@@ -317,6 +317,7 @@ class InventoryMachine(RuleBasedStateMachine):
     def machines_are_as_put_and_changed(self) -> None:
         assert len(self.inventory) == len(self.machines)
         assert {m.id: m for m in self.inventory} == self.machines
+        assert {key: self.inventory.get(key) for key in self.machines} == self.machines
 
     @invariant()
     def snapshots_stay_as_they_were(self) -> None:

@@ -1,5 +1,8 @@
 """Machines: texts of their enums, stamps, what they offer and match."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from bigfleet.model import (
@@ -118,3 +121,10 @@ def test_a_stamp_says_all_that_must_outlive_the_need() -> None:
 def test_a_machine_can_be_in_a_set() -> None:
     machine = Machine("m-1", MachineState.IDLE, labels={"pool": "p0"})
     assert machine in {machine}
+
+
+def test_a_machine_but_for_some_values_is_as_if_they_were_replaced() -> None:
+    machine = Machine("m-1", MachineState.IDLE, labels={"a": "b"}, pods=3)
+    changes: dict[str, Any] = {"state": MachineState.CONFIGURING, "cluster": "c", "pods": None}
+    assert machine.but(**changes) == replace(machine, **changes)
+    assert machine.but() == machine

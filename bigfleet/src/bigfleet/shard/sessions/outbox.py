@@ -8,7 +8,7 @@ for one, the session cannot go on. What is fed in at leisure, a replay, waits fo
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Final, Generic, TypeVar
 
 F = TypeVar("F")
@@ -36,9 +36,8 @@ class Outbox(Generic[F]):
         self._count = 0
         self._something = asyncio.Event()
         self._room = asyncio.Event()
-        self._on_hand: list[F] = []
+        self._on_hand: deque[F] = deque()
         self._done = asyncio.Event()
-        self._changed()
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -49,32 +48,39 @@ class Outbox(Generic[F]):
 
     def put(self, frame: F, key: str = "") -> None:
         """Queue a frame, in place of the one with its key; refused when there is no room."""
-        if key not in self._frames and len(self._frames) >= self.bound:
+        frames = self._frames
+        if key not in frames and len(frames) >= self.bound:
             raise OutboxFullError(f"{self.bound} frames wait and the operator does not read them")
         if key:
-            self._frames[key] = frame
+            frames[key] = frame
         else:
             self._count += 1
-            self._frames[self._count] = frame
-        self._changed()
+            frames[self._count] = frame
+        if len(frames) == 1:
+            self._something.set()
 
     async def take(self) -> F:
         """The frame that waits longest, once there is one."""
-        while not self._frames:
+        frames = self._frames
+        while not frames:
+            self._something.clear()
             await self._something.wait()
-        _, frame = self._frames.popitem(last=False)
+        _, frame = frames.popitem(last=False)
         self._on_hand.append(frame)
-        self._changed()
+        if len(frames) == self._few:
+            self._room.set()
         return frame
 
     def sent(self) -> None:
         """The frame that was taken first is on its way."""
-        self._on_hand.pop(0)
-        self._changed()
+        self._on_hand.popleft()
+        if not self._frames and not self._on_hand:
+            self._done.set()
 
     async def flushed(self) -> None:
         """Returns when everything that was put in is on its way."""
         while self._frames or self._on_hand:
+            self._done.clear()
             await self._done.wait()
 
     async def has_room(self) -> None:
@@ -83,16 +89,5 @@ class Outbox(Generic[F]):
         The replays of all clusters come at once after a restart, frame by frame as they are read.
         """
         while len(self._frames) > self._few:
+            self._room.clear()
             await self._room.wait()
-
-    def _changed(self) -> None:
-        _set(self._something, bool(self._frames))
-        _set(self._room, len(self._frames) <= self._few)
-        _set(self._done, not self._frames and not self._on_hand)
-
-
-def _set(event: asyncio.Event, value: bool) -> None:
-    if value:
-        event.set()
-    else:
-        event.clear()

@@ -24,8 +24,6 @@ from bigfleet.shard.sessions.errors import BlobError, NoSessionError, SessionEnd
 from bigfleet.shard.sessions.outbox import Outbox, OutboxFullError
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 
-_FED_AT_ONCE: Final = 64
-"""Replayed frames between two turns of the event loop: about a millisecond of work."""
 _FLUSH_SECONDS: Final = 5.0
 """How long an operator that closed its side may take to read what it is still owed."""
 _SECOND_NS: Final = 1_000_000_000
@@ -37,6 +35,10 @@ class Host(Protocol):
 
     def hello_ack(self) -> shard_pb2.ShardMessage:
         """The answer to a Hello."""
+        ...
+
+    async def turn(self) -> None:
+        """Returns when something that is in no hurry may be done."""
         ...
 
     def frame_now(self, cluster: str, machine_id: str) -> shard_pb2.ShardMessage | None:
@@ -167,12 +169,12 @@ class Session:
             self._outbox.sent()
 
     async def _feed(self) -> None:
-        fed = 0
         while True:
             if not self._replay:
                 self._to_feed.clear()
                 await self._to_feed.wait()
             await self._outbox.has_room()
+            await self._host.turn()
             if self.ended:
                 return
             if self._replay:
@@ -180,9 +182,6 @@ class Session:
                 frame = self._host.frame_now(self.cluster, machine_id)
                 if frame is not None:
                     self.send(frame, frame.node_state_update.supersedes_key)
-            fed += 1
-            if fed % _FED_AT_ONCE == 0:
-                await asyncio.sleep(0)
 
     async def _work(self) -> None:
         while True:

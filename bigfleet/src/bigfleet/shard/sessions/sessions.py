@@ -26,6 +26,7 @@ from bigfleet.shard.sessions.observations import Nodes, nodes_seen
 from bigfleet.shard.sessions.outbox import DEFAULT_BOUND
 from bigfleet.shard.sessions.rollups import OnRollUp, RollUps
 from bigfleet.shard.sessions.session import Session
+from bigfleet.shard.sessions.turns import Turns
 from bigfleet.shard.sessions.updates import MOMENT_SECONDS, Machines, NodeUpdates
 from bigfleet.wire.identity import cluster_name
 from bigfleet.wire.needs import requirements_to_proto
@@ -74,6 +75,7 @@ class Sessions:
         self._standing = standing
         self._bound = outbox_bound
         self._open: dict[str, Session] = {}
+        self._turns = Turns()
         self._updates = NodeUpdates(machines, nodes.node_name, self, moment_seconds)
 
     # -- who is there ----------------------------------------------------------------------------
@@ -216,6 +218,10 @@ class Sessions:
             echo=HELLO, coordinator_term=standing.coordinator_term, shard_epoch=standing.epoch
         )
         return shard_pb2.ShardMessage(ack=ack)
+
+    async def turn(self) -> None:
+        """Returns when something that is in no hurry may be done, in whatever session."""
+        await self._turns.next()
 
     def frame_now(self, cluster: str, machine_id: str) -> shard_pb2.ShardMessage | None:
         """What a cluster is told of a machine at this moment, if anything."""

@@ -5,7 +5,8 @@ to that cluster, and to the one it concerned before: as failed, or as withdrawn,
 since of the frames in between some may have been superseded. A machine that failed and lost its
 binding is shown as failed until its provider has healed it. What a cluster without a session misses
 it is told by the replay, which reads each machine when its turn comes; farewells, which no replay
-would show, are kept for it. States on the way to a cluster are told a moment later, if they last.
+would show, are kept for it. States on the way to a cluster are told a moment later, if they last;
+of an order that still waits its turn, or for its provider's answer, that is patient for longer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _FAREWELLS: Final = 8192
 _UNBOUND: Final = frozenset({S.SPECULATIVE, S.CREATING, S.IDLE, S.DELETING})
 _PASSING: Final = frozenset({S.CREATING, S.IDLE, S.CONFIGURING})
 """States of a machine on its way to a cluster."""
-MOMENT_SECONDS: Final = 0.05
+MOMENT_SECONDS: Final = 0.25
+"""A little more than the least gap between cycles: one is Idle that long between two orders."""
+PATIENCE_SECONDS: Final = 5.0
+"""How long the provider may take to answer before a cluster is told what was ordered."""
 _SHOWN: Final = (
     "state", "cluster", "host", "instance_type", "zone", "labels", "resources", "allocatable",
     "last_error",
@@ -46,6 +50,10 @@ class Machines(Protocol):
 
     def bound(self, cluster: str) -> list[str]:
         """The machines bound to a cluster or stamped for it."""
+        ...
+
+    def busy(self, machine_id: str) -> bool:
+        """Whether an action on a machine is queued or running."""
         ...
 
 
@@ -92,8 +100,8 @@ class NodeUpdates:
         self._failed: dict[str, str] = {}
         """Machines without a binding that a cluster sees as failed, and which cluster."""
         self._farewells: dict[str, OrderedDict[str, pb.NodeStateUpdate]] = {}
-        self._soon: dict[str, dict[str, None]] = {}
-        """Per cluster: machines it is told of in a moment."""
+        self._soon: dict[str, dict[str, float]] = {}
+        """Per cluster: machines it is told of in a moment, and since when they wait."""
         machines.on_change.append(self.changed)
 
     def changed(self, before: Machine | None, after: Machine | None) -> None:
@@ -167,14 +175,21 @@ class NodeUpdates:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return False
-        waiting = self._soon.setdefault(cluster, {})
-        if not waiting:
+        if cluster not in self._soon:
+            self._soon[cluster] = {}
             loop.call_later(self._moment, self._tell_of, cluster)
-        waiting[machine_id] = None
+        self._soon[cluster].setdefault(machine_id, loop.time())
         return True
 
     def _tell_of(self, cluster: str) -> None:
-        for machine_id in self._soon.pop(cluster, {}):
+        loop, busy = asyncio.get_running_loop(), self._machines.busy
+        patient = loop.time() - PATIENCE_SECONDS
+        waiting = self._soon.pop(cluster)
+        held = {m: since for m, since in waiting.items() if since > patient and busy(m)}
+        if held:
+            self._soon[cluster] = held
+            loop.call_later(self._moment, self._tell_of, cluster)
+        for machine_id in [m for m in waiting if m not in held]:
             frame = self.frame_now(cluster, machine_id)
             if frame is not None:
                 self._lines.send(cluster, frame, node_key(machine_id))

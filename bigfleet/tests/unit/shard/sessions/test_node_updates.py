@@ -76,6 +76,29 @@ async def test_a_state_that_is_over_within_a_moment_is_not_told() -> None:
     assert await told(line) == [("m-1", "Configured", False)]
 
 
+async def test_of_an_order_that_still_waits_its_turn_nothing_is_told_for_a_while() -> None:
+    desk = Desk()
+    line = await desk.greet()
+    desk.book.take(machine("m-1", S.IDLE))
+    desk.book.hold("m-1")
+    desk.book.start("m-1", S.CONFIGURING, "c-1")
+    assert await told(line) == []
+    desk.book.free("m-1")
+    assert await told(line) == [("m-1", "Configuring", False)]
+
+
+async def test_an_order_that_waits_too_long_is_told_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bigfleet.shard.sessions.updates.PATIENCE_SECONDS", 0.0)
+    desk = Desk()
+    line = await desk.greet()
+    desk.book.take(machine("m-1", S.IDLE))
+    desk.book.hold("m-1")
+    desk.book.start("m-1", S.CONFIGURING, "c-1")
+    assert await told(line) == [("m-1", "Configuring", False)]
+
+
 async def test_idle_after_configured_is_told_when_draining_was_not_seen() -> None:
     desk = Desk()
     desk.book.take(machine("m-1", cluster="c-1"))
@@ -223,6 +246,9 @@ class Columns:
 
     def get(self, machine_id: str) -> Machine | None:
         return self.known.get(machine_id)
+
+    def busy(self, machine_id: str) -> bool:
+        return False
 
     def bound(self, cluster: str) -> list[str]:
         return [m.id for m in self.known.values() if m.cluster == cluster]
