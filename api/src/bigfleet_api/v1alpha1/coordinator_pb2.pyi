@@ -1562,6 +1562,7 @@ class ShardAssignments(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     FOREIGN_DOMAINS_FIELD_NUMBER: _builtins.int
     IS_DEFAULT_FIELD_NUMBER: _builtins.int
+    TOPOLOGY_KEYS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Rises with every change of assignments."""
     is_default: _builtins.bool
@@ -1586,6 +1587,12 @@ class ShardAssignments(_message.Message):
     def foreign_domains(self) -> _containers.RepeatedCompositeFieldContainer[Global___DomainAssignment]:
         """Domains that belong to other shards."""
 
+    @_builtins.property
+    def topology_keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The keys that domains are assigned by, the one in use for the longest first. A machine in domains
+        of several keys belongs to the shard that has its domain of the first of them.
+        """
+
     def __init__(
         self,
         *,
@@ -1596,10 +1603,11 @@ class ShardAssignments(_message.Message):
         revision: _builtins.int = ...,
         foreign_domains: _abc.Iterable[Global___DomainAssignment] | None = ...,
         is_default: _builtins.bool = ...,
+        topology_keys: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["clusters", b"clusters", "domains", b"domains", "foreign_domains", b"foreign_domains", "is_default", b"is_default", "providers", b"providers", "quotas", b"quotas", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["clusters", b"clusters", "domains", b"domains", "foreign_domains", b"foreign_domains", "is_default", b"is_default", "providers", b"providers", "quotas", b"quotas", "revision", b"revision", "topology_keys", b"topology_keys"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -74,6 +74,7 @@ class Assignments:
             ],
             revision=state.revision,
             is_default=state.default_shard == shard_id,
+            topology_keys=state.topology_keys(),
         )
         foreign = (self._encoded(part) for part in state.parts() if part[0] != shard_id)
         return (own.SerializeToString(), *foreign)

@@ -17,6 +17,8 @@ Key = str | Domain | Pool
 Value = Shard | Binding | str | Mapping[str, int] | Provider | Move | int
 REVISION: str = "assignments_revision"
 """The key in `meta` of the revision of assignments."""
+SINCE: str = "topology_key_since/"
+"""With a label key behind it, the key in `meta` of when domains were first assigned by it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from bigfleet.coordinator.state.changes import REVISION, Changes, Key, Table, Value
+from bigfleet.coordinator.state.changes import REVISION, SINCE, Changes, Key, Table, Value
 from bigfleet.coordinator.state.errors import CorruptRowError
 from bigfleet.coordinator.state.tables import State
 from bigfleet.coordinator.state.values import Binding, Move, Provider, Shard
@@ -58,11 +58,16 @@ def all_rows(state: State) -> Iterator[Row]:
         "quotas": state.quotas,
         "providers": state.providers,
         "moves": state.moves,
-        "meta": {REVISION: state.revision} if state.revision else {},
+        "meta": _meta(state),
     }
     for table, entries in tables.items():
         for key in sorted(entries):
             yield Row(table, key_text(key), _encode(entries[key]))
+
+
+def _meta(state: State) -> dict[str, int]:
+    numbers = {f"{SINCE}{key}": since for key, since in state.key_since.items()}
+    return {**numbers, REVISION: state.revision} if state.revision else numbers
 
 
 def key_text(key: Key) -> str:

@@ -7,15 +7,16 @@ shards are assigned carry a higher revision of assignments with them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 
 from bigfleet.coordinator.state import commands as c
-from bigfleet.coordinator.state.changes import REVISION, Changes, Deletion, Put
+from bigfleet.coordinator.state.changes import REVISION, SINCE, Changes, Deletion, Put
 from bigfleet.coordinator.state.errors import InvalidError, TakenError, UnknownError
 from bigfleet.coordinator.state.moves import forget, plan, step
 from bigfleet.coordinator.state.tables import State
-from bigfleet.coordinator.state.values import Binding, Shard
+from bigfleet.coordinator.state.values import Binding, Domain, Shard
 
 INT64_MAX = 2**63 - 1
 
@@ -53,7 +54,7 @@ def _remove_shard(command: c.RemoveShard, state: State, now: int) -> Changes:
     shard_id = _known_shard(state, command.shard_id)
     deletions = [Deletion("shards", shard_id)]
     deletions += [Deletion("clusters", cluster) for cluster in sorted(state.clusters_of(shard_id))]
-    deletions += [Deletion("domains", domain) for domain in sorted(state.domains_of(shard_id))]
+    deletions += _without_domains(state, sorted(state.domains_of(shard_id)))
     # An allocation that is left without a shard stays: a limit does not vanish by itself.
     puts = tuple(
         Put("quotas", pool, {shard: slots for shard, slots in slices.items() if shard != shard_id})
@@ -101,7 +102,9 @@ def _assign_domain(command: c.AssignDomain, state: State, now: int) -> Changes:
         raise TakenError(
             f"domain {domain[0]}={domain[1]} belongs to shard {owner!r}: unassign it first"
         )
-    return _assigning(state, now, Changes((Put("domains", domain, shard_id),)))
+    return _assigning(
+        state, now, Changes((Put("domains", domain, shard_id), *_first_by(state, domain[0], now)))
+    )
 
 
 @_apply.register
@@ -112,7 +115,25 @@ def _unassign_domain(command: c.UnassignDomain, state: State, now: int) -> Chang
     )
     if domain not in state.domains:
         return Changes()
-    return _assigning(state, now, Changes(deletions=(Deletion("domains", domain),)))
+    return _assigning(state, now, Changes(deletions=tuple(_without_domains(state, [domain]))))
+
+
+def _first_by(state: State, key: str, now: int) -> tuple[Put, ...]:
+    """Since when domains are assigned by a label key, where this is the first one."""
+    if state.domains_by(key):
+        return ()
+    since = max(now, 1 + max(state.key_since.values(), default=0))
+    return (Put("meta", f"{SINCE}{key}", since),)
+
+
+def _without_domains(state: State, domains: Sequence[Domain]) -> list[Deletion]:
+    """They go, and with the last one of a label key, how long it was in use."""
+    per_key = Counter(key for key, _ in domains)
+    return [Deletion("domains", domain) for domain in domains] + [
+        Deletion("meta", f"{SINCE}{key}")
+        for key, count in sorted(per_key.items())
+        if count == state.domains_by(key) and key in state.key_since
+    ]
 
 
 # -- quotas and providers ------------------------------------------------------------------------

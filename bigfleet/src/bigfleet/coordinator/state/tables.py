@@ -12,7 +12,7 @@ from sys import intern
 from typing import Final, cast
 from zlib import crc32
 
-from bigfleet.coordinator.state.changes import REVISION, Changes, Key, Table, Value
+from bigfleet.coordinator.state.changes import REVISION, SINCE, Changes, Key, Table, Value
 from bigfleet.coordinator.state.values import Binding, Domain, Move, Pool, Provider, Shard
 
 CHUNKS: Final = 16
@@ -40,10 +40,14 @@ class State:
         self.moves: dict[str, Move] = {}
         self.revision = 0
         """Of assignments. Rises with every write that concerns them."""
+        self.key_since: dict[str, int] = {}
+        """Label keys that domains are assigned by, and since when; one that is not in it, but has
+        domains, is older than all of them."""
         self.on_domains: list[Callable[[Part], None]] = []
         """Told which parts of which shards' domains changed."""
         self._clusters_of: dict[str, set[str]] = {}
         self._parts: dict[Part, set[Domain]] = {}
+        self._per_key: dict[str, int] = {}
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -62,6 +66,14 @@ class State:
         """The domains of a shard, in no order."""
         for chunk in range(CHUNKS):
             yield from self._parts.get((shard_id, chunk), _NONE)
+
+    def domains_by(self, key: str) -> int:
+        """How many domains are assigned by a label key."""
+        return self._per_key.get(key, 0)
+
+    def topology_keys(self) -> list[str]:
+        """The keys that domains are assigned by, the one in use for the longest first."""
+        return sorted(self._per_key, key=lambda key: (self.key_since.get(key, 0), key))
 
     def part(self, part: Part) -> frozenset[Domain] | set[Domain]:
         """One part of a shard's domains."""
@@ -96,10 +108,11 @@ class State:
         parts = {*self._parts, *other._parts}
         for name in ("shards", "clusters", "domains", "quotas", "providers", "moves"):
             setattr(self, name, getattr(other, name))
-        self.revision, self._clusters_of, self._parts = (
-            other.revision,
+        self.revision, self.key_since = other.revision, other.key_since
+        self._clusters_of, self._parts, self._per_key = (
             other._clusters_of,
             other._parts,
+            other._per_key,
         )
         for part in parts:
             self._tell(part)
@@ -111,8 +124,7 @@ class State:
         elif table == "clusters":
             self._put_cluster(cast("str", key), cast("Binding", value))
         elif table == "meta":
-            if key == REVISION:
-                self.revision = cast("int", value)
+            self._put_meta(cast("str", key), cast("int", value))
         else:
             self._plain(table)[key] = value
 
@@ -126,12 +138,20 @@ class State:
             binding = self.clusters.pop(cast("str", key), None)
             if binding is not None:
                 self._leave_shard(cast("str", key), binding.shard)
+        elif table == "meta":
+            self.key_since.pop(cast("str", key).removeprefix(SINCE), None)
         else:
             self._plain(table).pop(key, None)
 
     def _plain(self, table: Table) -> dict[Key, Value]:
         """A table without an index."""
         return cast("dict[Key, Value]", getattr(self, table))
+
+    def _put_meta(self, key: str, value: int) -> None:
+        if key == REVISION:
+            self.revision = value
+        elif key.startswith(SINCE):
+            self.key_since[key.removeprefix(SINCE)] = value
 
     def _put_domain(self, domain: Domain, owner: str) -> None:
         # Keys and owners are few and repeated a hundred thousand times.
@@ -142,6 +162,7 @@ class State:
         if before is not None:
             self._leave_part(domain, before)
         self.domains[domain] = owner
+        self._per_key[domain[0]] = self._per_key.get(domain[0], 0) + 1
         part = (owner, chunk_of(domain))
         self._parts.setdefault(part, set()).add(domain)
         self._tell(part)
@@ -151,6 +172,9 @@ class State:
         self._parts[part].discard(domain)
         if not self._parts[part]:
             del self._parts[part]
+        self._per_key[domain[0]] -= 1
+        if not self._per_key[domain[0]]:
+            del self._per_key[domain[0]]
         self._tell(part)
 
     def _put_cluster(self, cluster: str, binding: Binding) -> None:

@@ -140,6 +140,7 @@ class Instructions:
                 _named(assignments.foreign_domains),
                 assignments.is_default,
                 assignments.revision,
+                tuple(assignments.topology_keys),
             )
         )
         self._on_assignments(assignments)

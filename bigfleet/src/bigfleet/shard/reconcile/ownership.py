@@ -6,6 +6,9 @@
     in a domain of this shard     this shard's
     in nobody's domain            the default shard's
 
+Where domains are assigned by several label keys, the key in use for the longest decides; where it
+is not known which that is, another shard's domain does.
+
 A shard that has never heard from a coordinator owns everything. One whose coordinator sends no
 tables, only instructions, owns its domains, or everything while it has none. What is known is in a
 small file; a change takes effect once it is there.
@@ -60,6 +63,8 @@ class Domains:
     foreign: frozenset[Domain] = frozenset()
     is_default: bool = True
     revision: int = 0
+    keys: tuple[str, ...] = ()
+    """Label keys, the one in use for the longest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +203,10 @@ class Ownership:
     def _in_domains(self, values: tuple[str, ...]) -> bool:
         domains = self._known.domains
         mine = {(key, value) for (key, _), value in zip(self._keys, values, strict=True) if value}
+        at = {domain[0]: domain for domain in mine}
+        for domain in (at[key] for key in domains.keys if key in at):
+            if domain in domains.own or domain in domains.foreign:
+                return domain in domains.own
         if mine & domains.foreign:
             return False
         return bool(mine & domains.own) or domains.is_default

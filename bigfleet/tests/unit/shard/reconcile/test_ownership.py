@@ -43,7 +43,18 @@ async def test_domains_decide_and_the_rest_is_the_default_shards() -> None:
         assert owned == [True, False, is_default, is_default]
 
 
-async def test_a_machine_in_a_domain_of_another_shard_is_never_owned() -> None:
+async def test_of_several_label_keys_the_one_in_use_for_the_longest_decides() -> None:
+    mine, theirs = frozenset({(ZONE, "z-1")}), frozenset({("rack", "r-7")})
+    for keys, is_owned in (((ZONE, "rack"), True), (("rack", ZONE), False)):
+        ownership = opened()
+        await ownership.assign(Domains(mine, theirs, False, 1, keys))
+        assert ownership.owns(machine(zone="z-1", rack="r-7")) is is_owned
+        assert ownership.owns(machine(zone="z-1", rack="r-8"))
+        assert not ownership.owns(machine(zone="z-2", rack="r-7"))
+        assert not ownership.owns(machine(zone="z-2", rack="r-8"))
+
+
+async def test_without_their_order_a_machine_in_a_domain_of_another_shard_is_never_owned() -> None:
     ownership = opened()
     await ownership.assign(
         Domains(frozenset({(ZONE, "z-1")}), frozenset({("rack", "r-7")}), True, 1)
