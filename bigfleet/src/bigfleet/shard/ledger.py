@@ -86,16 +86,14 @@ class Ledger:
         self._follow(plan.demand.symbols)
         rows = np.flatnonzero(~plan.verdicts.satisfied)
         stands = _representatives(plan, rows)
-        profile, first, entry_of = np.unique(
+        found, first, entry_of = np.unique(
             plan.demand.profile[stands], return_index=True, return_inverse=True
         )
-        profile = profile.astype(np.int64)
+        profile: I64 = found.astype(np.int64)
         known, ages = self._aged(profile, len(plan.demand.symbols.profiles), seconds)
         identity = plan.demand.identity[stands[first]]
         priority = plan.demand.symbols.identity_column("priority")[identity]
-        self._entries = _Entries(
-            plan, rows, profile, ages[profile], priority, entry_of.reshape(-1)
-        )
+        self._entries = _Entries(plan, rows, profile, ages[profile], priority, entry_of.reshape(-1))
         if len(profile):
             _log.warning(
                 "shortfalls detected",

@@ -112,6 +112,11 @@ class CoordinatorHost:
         rows = [Row(key.table, key.key, value) for key, value in self.shelf.rows.items()]
         return list(state_of(rows).moves.values())
 
+    def clusters(self) -> dict[str, str]:
+        """Which cluster is bound to which shard, in its store."""
+        rows = [Row(key.table, key.key, value) for key, value in self.shelf.rows.items()]
+        return {name: bound.shard for name, bound in state_of(rows).clusters.items()}
+
     async def report(self, encoded: bytes) -> pb.ReportAck | ReportError:
         """A report that arrived, and what is answered."""
         assert self._coordinator is not None

@@ -59,6 +59,8 @@ class Monitor:
         self._marks: dict[tuple[str, str], tuple[int, int]] = {}
         self._bound_once: dict[str, set[str]] = {}
         self._in_flight: set[tuple[int, str]] = set()
+        self._sent: dict[tuple[str, int, int], tuple[int, str]] = {}
+        """By its token, which call a mutation came with."""
         self._ordered: dict[str, dict[ActionKind, str]] = {}
         """Machine -> kind of its latest orders -> cluster."""
         self._reclaims: dict[str, deque[tuple[float, int]]] = {}
@@ -186,6 +188,7 @@ class Monitor:
         if flight in self._in_flight:
             self._trace.broken("S2", f"{told} while another call for it is open")
         self._in_flight.add(flight)
+        self._sent[_token(request)] = flight
         known = self._ordered.get(request.machine_id, {})
         if not _ORDERED_BY[kind] & known.keys():
             self._trace.broken("S13", f"{told}: nobody ordered it")
@@ -211,6 +214,10 @@ class Monitor:
         if token <= self._marks.get(mark, (-1, -1)):
             self._trace.broken("S4", f"{told}: token {token} took effect after {self._marks[mark]}")
         self._marks[mark] = token
+        is_late = self._sent.get(_token(request)) not in self._in_flight
+        if isinstance(request, pb.ConfigureRequest) and is_late:
+            # Nobody waits for it any more: what was bound instead of it is too much now.
+            self.excuse(request.cluster_id, self._trace.now())
         if isinstance(request, pb.ConfigureRequest) and slot.cluster:
             self._trace.broken("S1", f"{told} for {request.cluster_id}: bound to {slot.cluster}")
 
@@ -229,3 +236,7 @@ class Monitor:
             self._bound_once.setdefault(slot.id, set()).add(slot.cluster)
             if slot.state is S.FAILED:
                 self.excuse(slot.cluster, slot.changed_at)
+
+
+def _token(request: Request) -> tuple[str, int, int]:
+    return (request.shard_id, request.shard_epoch, request.sequence_number)

@@ -59,7 +59,7 @@ def _moves(world: World) -> Iterator[str]:
     """Moves between shards that have not ended, and what became of the machines."""
     if world.coordinator is None:
         return
-    for move in world.coordinator.moves():
+    for move in world.coordinator.stored_moves():
         if not move.phase.is_over:
             yield f"move {move.id} is {move.phase.value} for {move.tries} tries: {move.reason}"
     for name, host in world.hosts.items():

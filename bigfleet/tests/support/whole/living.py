@@ -7,7 +7,7 @@ it. Invariants of the simulation hold all the while, and so does that nothing fa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from bigfleet.simcluster.behaviour import Behaviour
 from bigfleet.simcluster.generating import Mix
 from bigfleet.simcluster.operator import SimOperator
 from bigfleet.simcluster.workload import Workload, WorkObject
-from sim.drawing import ClusterPlan, Plan, ProviderPlan
+from sim.drawing import SHARD, ClusterPlan, Plan, ProviderPlan
 from sim.loop import VirtualLoop, virtual_loop
 from sim.process import Process
 from sim.provider import ModelProvider
@@ -94,10 +94,16 @@ class Setting:
     world: type[World] = World
     seed: int = 1
     ports: Callable[[product.World], product.World] = field(default=lambda ports: ports)
+    homes: Mapping[str, str] = field(default_factory=dict)
+    """Cluster -> its shard, where there are several: then there is a coordinator, too."""
 
     def plan(self) -> Plan:
         """As the simulation wants it."""
-        return Plan(self.seed, "none", 0.0, tuple(self.providers), tuple(self.clusters), ())
+        shards = tuple(sorted(set(self.homes.values()))) or (SHARD,)
+        return Plan(
+            self.seed, "none", 0.0, tuple(self.providers), tuple(self.clusters), (), shards,
+            self.homes,
+        )  # fmt: skip
 
 
 class Whole:
@@ -127,9 +133,15 @@ class Whole:
 
     @property
     def is_started(self) -> bool:
-        """Whether the shard that lives now has read its disk."""
-        life = self.world.shard
-        return isinstance(life, _Life) and life.is_started
+        """Whether the shards that live now have read their disks."""
+        lives = [host.life for host in self.world.hosts.values()]
+        return all(isinstance(life, _Life) and life.is_started for life in lives)
+
+    def shard_of(self, name: str) -> Shard:
+        """One of several shards, as it lives now."""
+        life = self.world.hosts[name].life
+        assert isinstance(life, _Life)
+        return life.shard
 
     def operator(self, name: str = "c1") -> SimOperator:
         """A cluster's operator."""
@@ -141,9 +153,9 @@ class Whole:
         for what in workload.names:
             workload.scale(what, replicas)
 
-    def start(self) -> None:
-        """Shard and clusters begin."""
-        self.world.start_shard()
+    async def begin(self) -> None:
+        """Shards and clusters begin; where there are several shards, a coordinator comes first."""
+        await self.world.start_fleet()
         self._clusters = self.world.start_clusters(self._group)
 
     async def restart(self) -> None:
@@ -161,7 +173,7 @@ class Whole:
 
     def bound(self, name: str = "c1") -> int:
         """Machines that are Configured for a cluster, as provider and shard say."""
-        book = self.world.shard.book
+        book = self.world.host_of(name).life.book
         return sum(
             known.cluster == name and known.state is S.CONFIGURED and not book.busy(slot.id)
             for provider in self.world.providers.values()
@@ -227,7 +239,7 @@ def live(setting: Setting, story: Callable[[Whole], Coroutine[Any, Any, T]]) -> 
     async def main() -> T:
         async with asyncio.TaskGroup() as group:
             whole = Whole(setting, loop, group)
-            whole.start()
+            await whole.begin()
             try:
                 await whole.until(lambda: whole.is_started, 30.0, "the start of the shard")
                 return await story(whole)

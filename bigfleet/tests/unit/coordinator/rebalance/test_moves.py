@@ -90,6 +90,18 @@ def test_a_planned_move_ends_with_either_shard() -> None:
         assert phase(after(at(Phase.PLANNED), *sides)) is Phase.ABANDONED
 
 
+def test_a_planned_move_is_not_given_up_before_its_donor_was_heard() -> None:
+    late = Context(NOW + 4_000 * SECOND)
+    unheard = replace(A, is_heard=False)
+    assert after(at(Phase.PLANNED), unheard, context=late) == WAIT
+    assert after(at(Phase.PLANNED), GAVE, context=late).step == StepMove(
+        "m", Phase.DONOR_RELEASED, IDS
+    )
+    assert phase(after(at(Phase.PLANNED), A, context=late)) is Phase.ABANDONED
+    silent = replace(unheard, is_silent=True)
+    assert phase(after(at(Phase.PLANNED), silent, context=late)) is Phase.ABANDONED
+
+
 def test_a_planned_move_is_not_given_up_before_its_recipient_was_heard() -> None:
     late = Context(NOW + int((rules.PICK_SECONDS + 1) * SECOND))
     assert after(at(Phase.PLANNED), A, replace(B, is_heard=False), context=late) == WAIT

@@ -1,0 +1,109 @@
+"""Machines change their shard while donor, recipient or coordinator die at any moment.
+
+Invariants hold at every step: no machine has two owners, none is lost. In the end whoever lacked
+machines has them. Every change tries some moments of each process, `make test-deep` all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+
+import pytest
+
+from bigfleet.coordinator.state import Phase
+from sim.network import Weather
+from whole.living import Whole, live
+from whole.several import (
+    TIERS,
+    Window,
+    owned_once,
+    processes,
+    starving,
+    steps,
+    until_helped,
+    until_planned,
+)
+
+SECOND = 1_000_000_000
+WHO = ("s1", "s2", "coordinator")
+IS_NIGHT = os.environ.get("MODE") == "nightly"
+MOMENTS = 6
+"""Of each process and tier, tried with every change."""
+
+
+async def helped(whole: Whole) -> Window:
+    await until_planned(whole)
+    begin = steps(whole)
+    await until_helped(whole)
+    return Window(begin, steps(whole))
+
+
+@functools.cache
+def undisturbed(tier: str) -> Window:
+    return live(starving(tier), helped)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_what_one_shard_lacks_comes_from_another(tier: str) -> None:
+    async def story(whole: Whole) -> None:
+        await until_helped(whole)
+        coordinator = whole.world.coordinator
+        assert coordinator is not None
+        done = [move for move in coordinator.stored_moves() if move.phase is Phase.DONE]
+        assert sum(len(move.machine_ids) for move in done) == 2
+        assert {(move.donor, move.recipient, move.tier.value) for move in done} == {
+            ("s1", "s2", tier)
+        }
+        owned_once(whole)
+        if tier != "preempt":
+            # A drain takes as long as its grace; the rest must not.
+            assert all(move.updated_at - move.created_at < 60 * SECOND for move in done)
+
+    live(starving(tier), story)
+
+
+def moments(tier: str, who: str) -> list[int]:
+    there = undisturbed(tier).steps(who)
+    gap = 1 if IS_NIGHT else max(1, there // MOMENTS)
+    return list(range(1, there, gap))
+
+
+@pytest.mark.timeout(600 if not IS_NIGHT else 7200)
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("tier", TIERS)
+def test_no_machine_is_lost_or_doubled_whenever_anybody_dies(tier: str, who: str) -> None:
+    for step in moments(tier, who):
+
+        async def story(whole: Whole, step: int = step) -> None:
+            await until_planned(whole)
+            processes(whole)[who].crash_after(step)
+            await until_helped(whole)
+            await asyncio.sleep(60.0)
+            owned_once(whole)
+
+        try:
+            live(starving(tier), story)
+        except BaseException as error:
+            error.add_note(f"{who} died {step} steps after a move was planned")
+            raise
+
+
+@pytest.mark.parametrize("seed", range(1, 200 if IS_NIGHT else 7))
+def test_no_machine_is_lost_or_doubled_in_bad_weather(seed: int) -> None:
+    async def story(whole: Whole) -> None:
+        whole.world.network.weather = Weather(
+            delay=0.2, lost_request=0.15, lost_answer=0.15, duplicate=0.15, straggler=0.1
+        )
+        await until_planned(whole)
+        for _ in range(6):
+            await asyncio.sleep(whole.world.network.rng.uniform(0.0, 15.0))
+            who = whole.world.network.rng.choice(WHO)
+            processes(whole)[who].crash_after(whole.world.network.rng.randint(1, 200))
+        whole.world.network.weather = Weather()
+        await until_helped(whole)
+        await asyncio.sleep(60.0)
+        owned_once(whole)
+
+    live(starving(TIERS[seed % 3], seed), story)
