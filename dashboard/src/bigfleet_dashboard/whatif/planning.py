@@ -113,6 +113,8 @@ def _serving_clusters(plan: Plan) -> list[tuple[int, str]]:
         if count:
             identity = int(plan.demand.identity[plan.need_of(row)])
             found.append((count, plan.demand.symbols.stamp(identity, 0).cluster))
+    for identity in plan.preempted_for.identity.tolist():
+        found.append((1, plan.demand.symbols.stamp(int(identity), 0).cluster))
     return found
 
 

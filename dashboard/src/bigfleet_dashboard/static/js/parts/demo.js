@@ -8,7 +8,7 @@ export function demoBar(root) {
     let told;
     try { told = await get("/demo"); } catch { return; }
     fill(root, h("section.demo", { "aria-label": "Demo" },
-      h("p", {}, h("b", { text: "Demo" }), " Machines and clusters are simulated. Make something happen:"),
+      h("p", {}, h("b", { text: "Demo" }), " Simulated machines and clusters. Try:"),
       told.scenarios.map((s) => h("button.ghost", { type: "button", title: `${s.title}: ${s.watch}`, "data-playing": s.playing, "data-scenario": s.name, text: s.short, onclick: () => play(s) })), said));
   }
   async function play(scenario) {

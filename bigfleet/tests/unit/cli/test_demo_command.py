@@ -1,0 +1,178 @@
+"""`bigfleet demo`: what it starts and refuses, what can be played, and that it leaves nobody."""
+
+import asyncio
+import signal
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from bigfleet.cli.demo.control import Control, ask, listen
+from bigfleet.cli.demo.layout import Addresses, Layout, Part
+from bigfleet.cli.demo.ports import refuse_taken
+from bigfleet.cli.demo.scenarios import BY_NAME, SCENARIOS
+from bigfleet.cli.demo.supervisor import Supervisor
+from bigfleet.cli.errors import FailureError, InputError
+from commandline import run
+
+PATIENT = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+WILLING = "import time; time.sleep(600)"
+BROKEN = "raise SystemExit('the disk is full')"
+
+
+def part(name: str, code: str, **more: object) -> Part:
+    return Part(name, "", (sys.executable, "-c", code), **more)  # type: ignore[arg-type]
+
+
+def supervisor(folder: Path, *parts: Part) -> Supervisor:
+    return Supervisor(parts, lambda name: folder / f"{name}.log", lambda _: None)
+
+
+def test_a_taken_port_is_named_with_the_flag_that_changes_it() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = run("demo", "--dashboard-addr", address)
+    assert result.exit_code == 1
+    assert f"port {address.rpartition(':')[2]}" in result.stderr
+    assert "--dashboard-addr" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("address", ["8700", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:99999"])
+def test_what_is_no_address_is_bad_input(address: str) -> None:
+    with pytest.raises(InputError, match="--shard-addr"):
+        refuse_taken({"--shard-addr": address})
+
+
+def test_two_parts_cannot_have_one_address() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(InputError, match="--b and --a are both"):
+        refuse_taken({"--a": address, "--b": address})
+
+
+def test_every_address_has_a_flag_of_the_command() -> None:
+    said = run("demo", "--help").stdout.replace("\n", "")
+    for flag in Addresses().by_flag():
+        # A narrow terminal shortens long flags.
+        assert flag[:20] in said
+
+
+def test_the_parts_are_those_of_a_fleet_and_know_each_other() -> None:
+    layout = Layout(Path("x"))
+    parts = {each.name: each for each in layout.parts()}
+    assert list(parts) == ["provider", "coordinator", "shard", "clusters", "dashboard"]
+    assert f"simcloud={layout.at.provider}@north-1" in parts["shard"].words
+    assert layout.at.coordinator in parts["shard"].words
+    assert str(layout.socket) in parts["dashboard"].words
+
+
+def test_all_scenarios_of_the_demo_are_listed() -> None:
+    text = run("demo", "scenarios", "--output", "json").stdout
+    for name in ("move", "saturate", "critical", "zone", "spot", "soldout", "coordinator", "shard"):
+        assert f'"name": "{name}"' in text
+    assert len(SCENARIOS) == len(BY_NAME) == 8
+
+
+def test_playing_without_a_demo_says_how_to_start_one(tmp_path: Path) -> None:
+    result = run("demo", "play", "saturate", "--data-dir", str(tmp_path))
+    assert result.exit_code == 1
+    assert "bigfleet demo" in result.stderr
+
+
+class Told:
+    """A stage that remembers."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+
+    async def order(self, part: str, **order: object) -> None:
+        self.said.append((part, str(order["do"])))
+
+    def strike(self, part: str, number: signal.Signals, down_seconds: float) -> None:
+        self.said.append((part, number.name))
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("move", ("clusters", "ask")),
+        ("saturate", ("clusters", "ask")),
+        ("critical", ("clusters", "ask")),
+        ("zone", ("provider", "lose_zone")),
+        ("spot", ("provider", "reclaim_spot")),
+        ("soldout", ("provider", "sell_out")),
+        ("coordinator", ("coordinator", "SIGKILL")),
+        ("shard", ("shard", "SIGTERM")),
+    ],
+)
+async def test_a_scenario_touches_what_is_simulated_or_ends_a_process_and_nothing_else(
+    name: str, first: tuple[str, str]
+) -> None:
+    stage = Told()
+    playing = asyncio.ensure_future(BY_NAME[name].play(stage))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    playing.cancel()
+    assert stage.said[0] == first
+
+
+async def test_a_demo_answers_at_its_socket() -> None:
+    with tempfile.TemporaryDirectory(prefix="bf-") as folder:
+        control = Control(supervisor(Path(folder)))
+        path = Path(folder) / "s"
+        server = await listen(control, path)
+        try:
+            told = await ask(path, {"do": "list"})
+            assert len(told["scenarios"]) == 8
+            with pytest.raises(InputError, match="no scenario"):
+                await ask(path, {"do": "play", "name": "nonsense"})
+        finally:
+            server.close()
+
+
+async def test_a_socket_with_too_long_a_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--data-dir"):
+        await listen(Control(supervisor(tmp_path)), tmp_path / ("x" * 120))
+
+
+async def test_whoever_does_not_end_is_ended(tmp_path: Path) -> None:
+    everyone = supervisor(tmp_path, part("patient", PATIENT), part("willing", WILLING))
+    stop = asyncio.Event()
+    running = asyncio.create_task(everyone.run(stop))
+    async with asyncio.timeout(30):
+        while not all(everyone.pids().values()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    stop.set()
+    async with asyncio.timeout(5):
+        await running
+    assert set(everyone.pids().values()) == {None}
+
+
+async def test_a_part_that_does_not_start_ends_all_and_its_last_words_are_told(
+    tmp_path: Path,
+) -> None:
+    everyone = supervisor(tmp_path, part("broken", BROKEN), part("willing", WILLING))
+    with pytest.raises(FailureError, match=r"broken does not start: .*the disk is full"):
+        async with asyncio.timeout(60):
+            await everyone.run(asyncio.Event())
+    assert set(everyone.pids().values()) == {None}
+
+
+async def test_a_part_that_is_killed_comes_back(tmp_path: Path) -> None:
+    everyone = supervisor(tmp_path, part("willing", WILLING))
+    stop = asyncio.Event()
+    running = asyncio.create_task(everyone.run(stop))
+    async with asyncio.timeout(30):
+        while everyone["willing"].pid is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        everyone["willing"].strike(signal.SIGKILL, 0.01)
+        while everyone["willing"].starts < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    stop.set()
+    await running

@@ -1,0 +1,161 @@
+"""Every screen in a real Chromium, on a running system: facts, movement, and no complaints.
+
+Needs a Chromium (Debian's package is enough). Screenshots are kept where BIGFLEET_SCREENSHOTS says.
+"""
+
+import asyncio
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser import Page, chromium, find_chromium
+from demoing import Demo, a_demo
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(
+        find_chromium() is None,
+        reason="NO CHROMIUM HERE: no screen was looked at. On Debian: apt-get install chromium",
+    ),
+]
+ROWS = "document.querySelectorAll('.vrow').length"
+METERS = "document.querySelectorAll('.meter').length"
+SCREENS = {
+    "/": "document.querySelectorAll('.tile').length >= 7 && document.querySelector('canvas')",
+    "/shards": "document.querySelector('.vrow')?.innerText.includes('s-1')",
+    "/shards/s-1": "document.querySelectorAll('.phase').length === 9",
+    "/clusters": f"{ROWS} === 3",
+    "/clusters/atlas": f"{METERS} && {ROWS}",
+    "/machines": f"{ROWS} > 5",
+    "/needs": f"{ROWS} >= 5",
+    "/decisions": f"{ROWS} >= 5",
+    "/topology": "document.body.innerText.includes('north-1a')",
+    "/providers": "document.body.innerText.includes('simcloud')",
+    "/cost": f"{METERS} >= 3",
+    "/whatif": "document.querySelector('.primary')",
+}
+SERIOUS = ("serious", "critical")
+
+
+def kept(name: str) -> Path | None:
+    folder = os.environ.get("BIGFLEET_SCREENSHOTS")
+    if not folder:
+        return None
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder) / f"{name}.png"
+
+
+async def picture(page: Page, name: str) -> None:
+    path = kept(name)
+    if path is not None:
+        await page.screenshot(path)
+
+
+async def show(page: Page, demo: Demo, path: str) -> None:
+    await page.open(demo.url + path)
+    await page.until(SCREENS[path])
+
+
+async def accessible(page: Page) -> list[str]:
+    """What axe finds that is serious."""
+    script = (files("axe_core_python") / "axe.min.js").read_text("utf-8")
+    await page.value(f"(() => {{ {script}; return true; }})()")
+    found: list[dict[str, Any]] = await page.value(
+        "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => "
+        "({id: v.id, impact: v.impact, nodes: v.nodes.slice(0, 3).map(n => n.html)})))"
+    )
+    return [f"{v['id']}: {v['nodes']}" for v in found if v["impact"] in SERIOUS]
+
+
+async def test_every_screen_shows_facts_in_both_themes_and_complains_of_nothing() -> None:
+    async with a_demo() as demo, chromium() as page:
+        await demo.until("/overview", lambda o: o["machines"]["by_state"]["Configured"] > 40)
+        findings = {}
+        for path in SCREENS:
+            for dark in (False, True):
+                await page.dark(dark)
+                await show(page, demo, path)
+                name = f"{path.strip('/').replace('/', '-') or 'overview'}{'-dark' if dark else ''}"
+                await asyncio.sleep(0.5)
+                await picture(page, name)
+                findings[name] = await accessible(page)
+        await page.dark(False)
+        await page.resize(390, 844, 2)
+        for path in ("/", "/needs", "/clusters/atlas"):
+            await show(page, demo, path)
+            wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+            await page.until(wide)
+            await picture(page, f"phone-{path.strip('/').replace('/', '-') or 'overview'}")
+        assert {name: found for name, found in findings.items() if found} == {}
+        assert page.complaints == []
+
+
+async def test_the_page_moves_explains_answers_and_works_with_a_keyboard() -> None:
+    async with a_demo() as demo, chromium() as page:
+        await show(page, demo, "/decisions")
+        before = await page.value("document.querySelector('.vt-scroll').ariaRowCount")
+        await demo.post("/demo", {"name": "saturate"})
+        await page.until(
+            f"document.querySelector('.vt-scroll').getAttribute('aria-rowcount') != '{before}'"
+        )
+
+        await page.press("g", "n")
+        await page.until("document.title.startsWith('Needs')")
+        await page.until("document.querySelector('.vrow .chip.warn, .vrow .chip.bad')")
+        await page.value("document.querySelector('.vt-scroll').focus()")
+        await page.press("ArrowDown", "Enter")
+        await page.until("!document.getElementById('drawer').hidden")
+        await page.until("document.getElementById('drawer').innerText.includes('WHAT WOULD HELP')")
+        await picture(page, "drawer")
+        await page.press("Escape")
+        await page.until("document.getElementById('drawer').hidden")
+
+        await page.press("g", "w")
+        await page.until("document.querySelector('.primary')")
+        await page.value("document.querySelector('.primary').click()")
+        await page.until("document.querySelector('.compare')", 90)
+        await picture(page, "whatif-answer")
+
+        await page.press("g", "o")
+        await page.until("document.querySelector('canvas')?.height > 50")
+        await page.value("document.querySelector('canvas').focus()")
+        await page.press("ArrowRight", "ArrowRight")
+        await page.until("document.querySelector('.map-wrap [role=status]').textContent.length > 5")
+        await page.press("Enter")
+        await page.until("document.getElementById('drawer').innerText.includes('north-1')")
+        assert page.complaints == []
+
+
+EFFECTS = {
+    "move": ("/decisions?limit=200", lambda d: any(e["kind"] == "Reclaim" for e in d["decisions"])),
+    "saturate": ("/overview", lambda o: o["needs"]["unmet"] > 0),
+    "critical": (
+        "/decisions?limit=1000",
+        lambda d: any(e["kind"] == "Preempt" for e in d["decisions"]),
+    ),
+    "zone": ("/overview", lambda o: o["machines"]["by_state"]["Failed"] >= 10),
+    "spot": ("/overview", lambda o: o["machines"]["by_state"]["Failed"] >= 3),
+    "soldout": ("/providers", lambda p: p["create_failures"].get("out_of_capacity", 0) > 0),
+    "coordinator": ("/topology", lambda t: t["store"]["state"] != "ok"),
+}
+
+
+async def test_every_scenario_that_the_page_offers_shows_its_effect_within_seconds() -> None:
+    async with a_demo() as demo, chromium() as page:
+        await demo.until("/overview", lambda o: o["machines"]["by_state"]["Configured"] > 40)
+        await show(page, demo, "/")
+        for name, (path, effect) in EFFECTS.items():
+            button = f"document.querySelector('[data-scenario={name}]')"
+            await page.until(button)
+            await page.value(f"{button}.click()")
+            await demo.until(path, effect, 30)
+            await picture(page, f"scenario-{name}")
+        await page.until("document.querySelector('[data-scenario=shard]')")
+        epoch = (await demo.get("/shards/s-1"))["epoch"]
+        await page.value("document.querySelector('[data-scenario=shard]').click()")
+        await demo.until("/shards/s-1", lambda s: s["answering"] and s["epoch"] > epoch)
+        # A server that is away for a moment is no error of the page.
+        assert [c for c in page.complaints if "Failed to load resource" not in c] == []

@@ -1,0 +1,69 @@
+"""The whole system as `make run` starts it: every source, scenarios, an end without a trace."""
+
+import signal
+
+import pytest
+
+from demoing import a_demo, start
+
+pytestmark = pytest.mark.timeout(300)
+
+
+async def test_a_system_starts_shows_itself_reacts_and_ends_without_a_trace() -> None:
+    async with a_demo() as demo:
+        overview = await demo.until(
+            "/overview", lambda o: o["machines"]["by_state"]["Configured"] > 40
+        )
+        assert overview["machines"]["total"] == 120
+        assert overview["shards"] == {"total": 1, "answering": 1}
+        assert overview["leader"] == demo.addresses["--coordinator-addr"]
+        states = {source["name"]: source["state"] for source in overview["sources"]}
+        assert states["coordinator"] == "ok"
+        assert states["prometheus"] == states["cluster objects"] == "off"
+
+        shard = await demo.until("/shards/s-1", lambda s: s["cycles"] and s["phases_ms"]["p99"])
+        assert shard["session_clusters"] == ["atlas", "borealis", "cirrus"]
+        assert shard["providers"][0]["reachable"]
+        decisions = (await demo.get("/decisions"))["decisions"]
+        assert {"kind", "machine", "cluster", "reason", "cost_per_hour", "outcome"} <= set(
+            decisions[0]
+        )
+        providers = await demo.until(
+            "/providers", lambda p: p["providers"][0]["shards"][0]["methods"]
+        )
+        assert providers["prices"]
+
+        status, answer = await demo.post(
+            "/whatif",
+            {"shard": "s-1", "changes": [{"kind": "lose", "share": 1, "zone": "north-1b"}]},
+        )
+        assert status == 200
+        assert answer["after"]["machines"] < answer["before"]["machines"]
+
+        status, answer = await demo.post("/demo", {"name": "nonsense"})
+        assert (status, list(answer)) == (400, ["error"])
+        await demo.post("/demo", {"name": "saturate"})
+        needs = await demo.until("/needs?verdict=unmet", lambda n: n["total"] > 0)
+        told = await demo.get(f"/needs/{needs['needs'][0]['key']}")
+        assert told["why"]
+        assert told["helps"]
+
+        epoch = (await demo.get("/shards/s-1"))["epoch"]
+        await demo.post("/demo", {"name": "shard"})
+        again = await demo.until("/shards/s-1", lambda s: s["answering"] and s["epoch"] > epoch)
+        assert again["machines"] == 120
+
+        assert len(demo.children()) >= 5
+        assert await demo.stop() < 5.0
+        assert demo.process.returncode == 0
+        assert demo.children() == set()
+
+        restarted = await start(demo.folder, demo.http)
+        try:
+            back = await restarted.until(
+                "/overview", lambda o: o["clusters"]["connected"] == 3, 110
+            )
+            assert back["machines"]["by_state"]["Configured"] > 0
+        finally:
+            await restarted.stop(signal.SIGTERM)
+        assert restarted.children() == set()

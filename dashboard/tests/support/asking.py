@@ -1,0 +1,32 @@
+"""The web of a dashboard in a test: an application over a state, asked without a socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from bigfleet_dashboard.config import Auth, Config
+from bigfleet_dashboard.sources.channels import Channels
+from bigfleet_dashboard.state.fleet import Fleet
+from bigfleet_dashboard.web import views
+from bigfleet_dashboard.web.api import Api
+from bigfleet_dashboard.web.app import make_app
+from bigfleet_dashboard.web.events import News
+from bigfleet_dashboard.whatif.service import WhatIf
+
+
+@asynccontextmanager
+async def browser_of(
+    fleet: Fleet, auth: Auth | None = None, peer: str = "127.0.0.1"
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Somebody who asks for pages of this state."""
+    config = Config(coordinators=("127.0.0.1:1",), auth=auth or Auth())
+    whatif = WhatIf(fleet, Channels(None))
+    api = Api(fleet, News(fleet, lambda: views.overview(fleet)), whatif, None)
+    transport = httpx.ASGITransport(
+        make_app(fleet, config, api), raise_app_exceptions=False, client=(peer, 1)
+    )
+    async with httpx.AsyncClient(transport=transport, base_url="http://fleet") as client:
+        yield client
