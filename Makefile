@@ -123,13 +123,24 @@ conformance-%: $(STAMP)
 CONFORMANCE_ARGS = $(if $(SUBSTRATE),--substrate "$(SUBSTRATE)") $(if $(OUT),--out "$(OUT)") $(ARGS)
 
 .PHONY: docs
-docs: $(STAMP) ## Check that every link between our documents leads somewhere
+docs: $(STAMP) ## Check that every link leads somewhere and that generated pages are current
 	@$(BIN)/python tools/check_links.py
+	@$(BIN)/python tools/crd_reference.py --check
+
+.PHONY: crds
+crds: $(STAMP) ## Write the reference of the custom resources from api/crd
+	@$(BIN)/python tools/crd_reference.py
 
 # The binaries are built once and kept outside of the checkout; afterwards this only looks.
 .PHONY: kube-tools
 kube-tools: ## Build the pinned Kubernetes binaries into a cache; the first time takes 6 to 10 minutes
 	@PYTHONPATH=tools $(PYTHON) -m kube.binaries $(ARGS)
+
+# The long ones are marked deep as everywhere; SHORT=1 leaves them out.
+.PHONY: e2e
+e2e: kernels kube-tools ## The real Kubernetes rung; SHORT=1 leaves the long tests out
+	@$(BIN)/pytest $(wildcard tests/e2e */tests/e2e providers/*/tests/e2e) --timeout=600 \
+		-m "e2e$(if $(SHORT), and not deep)" $(ARGS)
 
 .PHONY: charts
 charts: $(STAMP) kube-tools ## Bring the Helm charts in step with the code, lint and render them

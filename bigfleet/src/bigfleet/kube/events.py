@@ -11,7 +11,7 @@ import hashlib
 from asyncio import Event as Bell
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -20,6 +20,8 @@ from bigfleet.kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from bigfleet.kube.objects import EVENTS, ObjectLike, Resource
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 QUEUE: Final = 1000
 REMEMBERED: Final = 4096
@@ -39,7 +41,7 @@ class ObjectRef:
     uid: str = ""
 
     @classmethod
-    def to(cls, resource: Resource[object], found: ObjectLike) -> ObjectRef:
+    def to(cls, resource: Resource[T], found: ObjectLike) -> ObjectRef:
         """The reference to an object that was read."""
         meta = found.metadata
         return cls(resource.api_version, resource.kind, meta.name, meta.namespace, meta.uid)
