@@ -1,0 +1,339 @@
+"""Rows of bench/results.json for the operator and the pod controller, as JSON on stdout.
+
+python tools/bench_operator.py [NAME...]     such as operator.list.50000, or nothing for all
+
+Everything runs against a real control plane on this machine, so the binaries of `make kube-tools`
+have to be there; progress goes to stderr. The process that is measured is the one that is shipped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import resource
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from bigfleet.kube import AlreadyExistsError, KubeClient, load
+from bigfleet.kube.fleet import CAPACITY_REQUESTS
+from bigfleet.kube.objects import PODS, Object
+from bigfleet.operator.requests import CapacityRequest
+from bigfleet.operator.rollup import RollUps
+from bigfleet.wire.server import WireServer
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+from bigfleet_api.v1alpha1 import shard_pb2_grpc
+from kube.plane import control_plane
+
+ROOT: Final = Path(__file__).parent.parent
+COMMAND: Final = "make bench ONLY=operator"
+REQUESTS: Final = 50_000
+PODS_AT_ONCE: Final = 5_000
+RUNS: Final = 10
+PATIENCE: Final = 300.0
+Row = dict[str, Any]
+
+
+class WrongResultError(Exception):
+    """A benchmark whose result is not what it should be has no figure."""
+
+
+def request(number: int, chance: random.Random) -> Row:
+    """One of many requests: few profiles, many sizes."""
+    zone = {
+        "key": "topology.kubernetes.io/zone",
+        "operator": "In",
+        "values": [chance.choice("abc")],
+    }
+    return {
+        "apiVersion": "bigfleet.lucy.sh/v1alpha1",
+        "kind": "CapacityRequest",
+        "metadata": {
+            "name": f"cr-pod-web-{number}-{number:010x}",
+            "namespace": "default",
+            "labels": {"bigfleet.lucy.sh/owned-by-pod": f"{number:032x}"},
+        },
+        "spec": {
+            "requirements": [zone],
+            "resources": {
+                "cpu": f"{chance.randrange(100, 8000)}m",
+                "memory": f"{chance.randrange(1, 64)}Gi",
+                "pods": "1",
+            },
+            "priority": chance.choice([0, 100, 1000]),
+        },
+    }
+
+
+def pod(number: int) -> Row:
+    """A Pod that has nowhere to run."""
+    resources = {"requests": {"cpu": "250m", "memory": "64Mi"}}
+    container = {"name": "main", "image": "example.com/none", "resources": resources}
+    return {
+        "metadata": {"name": f"web-{number}", "namespace": "default"},
+        "spec": {"containers": [container]},
+    }
+
+
+class AckingShard:
+    """A shard as far as a roll-up needs one: it says that it took it."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.taken = asyncio.Event()
+
+    async def Session(  # noqa: N802 - the name on the wire
+        self, frames: AsyncIterator[pb.OperatorMessage], context: object
+    ) -> AsyncIterator[pb.ShardMessage]:
+        """One session."""
+        async for frame in frames:
+            kind = frame.WhichOneof("payload")
+            if kind == "hello":
+                yield pb.ShardMessage(ack=pb.Acknowledgement(echo="hello"))
+            elif kind == "rollup":
+                stamp = frame.rollup.timestamp_unix_nanos
+                self.rows = len(frame.rollup.needs)
+                self.taken.set()
+                ack = pb.Acknowledgement(echo="rollup", rollup_timestamp_unix_nanos=stamp)
+                yield pb.ShardMessage(ack=ack)
+
+
+# -- measurements ---------------------------------------------------------------------------------
+
+
+def rollup_times() -> Row:
+    """A whole roll-up of 50,000 requests, every row of it new."""
+    chance = random.Random(1)
+    decoder = msgspec.json.Decoder(CapacityRequest)
+    texts = [msgspec.json.encode(request(number, chance)) for number in range(REQUESTS)]
+    times: list[float] = []
+    for stamp in range(1, RUNS + 1):
+        rollups = RollUps()
+        for text in texts:
+            rollups.put(decoder.decode(text))
+        began = time.perf_counter()
+        built = rollups.build("c-1", stamp, {})
+        times.append((time.perf_counter() - began) * 1000)
+        told = pb.OperatorMessage.FromString(built.frame).rollup.needs
+        if sum(int(row.aggregate_resources["pods"]) for row in told) != REQUESTS:
+            raise WrongResultError("the roll-up does not add up")
+    return {"samples": times}
+
+
+@lru_cache(maxsize=1)
+def operator_at_size() -> Row:
+    """An operator process and 50,000 requests: how long its list takes, and what it holds."""
+    return asyncio.run(_operator_at_size())
+
+
+async def _operator_at_size() -> Row:
+    with control_plane() as plane:
+        plane.install(ROOT / "api" / "crd")
+        async with _client(plane.kubeconfig) as client:
+            _say(f"making {REQUESTS} CapacityRequests")
+            chance = random.Random(1)
+            bodies = [request(number, chance) for number in range(REQUESTS)]
+            await _all_at_once(
+                bodies, lambda body: client.create(CREATED, body, "default", deadline=PATIENCE)
+            )
+        shard = AckingShard()
+        server = WireServer(("bigfleet.v1alpha1.Shard",), None)
+        shard_pb2_grpc.add_ShardServicer_to_server(shard, server.grpc)  # type: ignore[arg-type]
+        address = await server.start("127.0.0.1:0")
+        try:
+            _say("starting the operator")
+            return await _measured(
+                ["operator", str(plane.kubeconfig), address], lambda: shard.rows > 0
+            )
+        finally:
+            await server.stop(0)
+
+
+async def _measured(arguments: list[str], holds: Callable[[], bool]) -> Row:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, "--child", *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            assert process.stdout is not None
+            found: Row = json.loads(await process.stdout.readline())
+            await process.wait()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    if not holds():
+        raise WrongResultError("no roll-up arrived")
+    return found
+
+
+async def operator_child(kubeconfig: str, address: str) -> None:
+    """The operator, as `bigfleet operator` runs it, looked at from inside."""
+    from bigfleet.operator.server import Running, serve
+    from bigfleet.operator.settings import OperatorSettings
+
+    settings = OperatorSettings.load(
+        {
+            "cluster_id": "c-1", "shard_addr": address, "kubeconfig": kubeconfig,
+            "allow_stub_bootstrap": True, "metrics_addr": "0",
+        }
+    )  # fmt: skip
+    stop = asyncio.Event()
+    running: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
+    began = time.monotonic()
+    life = asyncio.ensure_future(serve(settings, stop, "bench", running.set_result))
+    operator = (await running).operator
+    await _until(lambda: len(operator.rollups) >= REQUESTS)
+    seconds = time.monotonic() - began
+    await _until(lambda: operator.rollups.acknowledged >= REQUESTS // 50)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"list": seconds, "memory": peak}), flush=True)
+    stop.set()
+    await life
+
+
+def controller_at_size() -> Row:
+    """A pod controller process, and 5,000 Pods at once."""
+    return asyncio.run(_controller_at_size())
+
+
+async def _controller_at_size() -> Row:
+    with control_plane() as plane:
+        plane.install(ROOT / "api" / "crd")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bigfleet.cli.main", "pod-controller",
+            "--kubeconfig", str(plane.kubeconfig), "--metrics-addr", "0",
+        )  # fmt: skip
+        try:
+            async with _client(plane.kubeconfig) as client:
+                await _first_request(client)
+                _say(f"making {PODS_AT_ONCE} Pods")
+                began = time.monotonic()
+                bodies = [pod(number) for number in range(PODS_AT_ONCE)]
+                await _all_at_once(
+                    bodies, lambda body: client.create(PODS, body, "default", deadline=PATIENCE)
+                )
+                found = await _owners_of(client, PODS_AT_ONCE + 1)
+                seconds = time.monotonic() - began
+                await asyncio.sleep(2)
+                again = await _owners(client)
+        finally:
+            process.terminate()
+            await process.wait()
+    if len(set(again)) != len(again) or sorted(again) != sorted(found):
+        raise WrongResultError(f"{len(again)} requests for {len(set(again))} Pods")
+    return {"value": round(seconds, 2)}
+
+
+async def _first_request(client: KubeClient) -> None:
+    """The controller is up once a first Pod has its request."""
+    await client.create(PODS, pod(-1) | {"metadata": {"name": "first"}}, "default")
+    await _owners_of(client, 1)
+
+
+async def _owners_of(client: KubeClient, count: int) -> list[str]:
+    """The owners of requests, once there are so many."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = await _owners(client)
+            if len(found) >= count:
+                return found
+            await asyncio.sleep(0.3)
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 - what is waited for has no event
+        await asyncio.sleep(0.02)
+
+
+async def _owners(client: KubeClient) -> list[str]:
+    found = await client.list_all(CAPACITY_REQUESTS.read_as(Object))
+    return [one.metadata.owner_references[0].uid for one in found]
+
+
+CREATED: Final = CAPACITY_REQUESTS.read_as(Object)
+
+
+@contextlib.asynccontextmanager
+async def _client(kubeconfig: Path) -> AsyncIterator[KubeClient]:
+    async with KubeClient.connect(load(kubeconfig), qps=5_000, burst=5_000) as client:
+        yield client
+
+
+async def _all_at_once(bodies: list[Row], make: Callable[[Row], Awaitable[object]]) -> None:
+    waiting = iter(bodies)
+
+    async def work() -> None:
+        for body in waiting:
+            # A machine that stood still for a while has not done anything wrong.
+            with contextlib.suppress(AlreadyExistsError):
+                await make(body)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(64):
+            group.create_task(work())
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+Measure = Callable[[], Row]
+ROWS: Final[Mapping[str, tuple[Measure, float, str]]] = {
+    "operator.list.50000": (lambda: {"value": round(operator_at_size()["list"], 3)}, 10, "s"),
+    "operator.rollup.50000": (rollup_times, 250, "ms"),
+    "operator.memory.50000": (lambda: {"value": operator_at_size()["memory"]}, 300e6, "bytes"),
+    "podcontroller.requests.5000": (controller_at_size, 60, "s"),
+}
+
+
+def row(name: str) -> Row:
+    """Measure one bar. A wrong result has no figure."""
+    measure, bar, unit = ROWS[name]
+    figures: Row = dict.fromkeys(("p50", "p95", "p99", "max", "value"))
+    made = {"name": name, "unit": unit, "bar": bar, "better": "lower", "command": COMMAND}
+    try:
+        found = measure()
+    except (WrongResultError, TimeoutError) as error:
+        words = str(error) or "not done in time"
+        return {**made, **figures, "ok": False, "runs": 0, "complaint": words}
+    samples = sorted(found.get("samples", []))
+    if samples:
+        at = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+        places = {key: min(len(samples) - 1, int(len(samples) * part)) for key, part in at.items()}
+        figures |= {key: round(samples[place], 3) for key, place in places.items()}
+    figures["value"] = found.get("value")
+    figure = figures["p99"] if figures["value"] is None else figures["value"]
+    mean = sum(samples) / len(samples) if samples else float(figure)
+    spread = (sum((s - mean) ** 2 for s in samples) / len(samples)) ** 0.5 if samples else 0.0
+    return {
+        **made, **figures, "ok": bool(figure <= bar), "runs": max(1, len(samples)),
+        "mean": round(mean, 3), "stddev": round(spread, 3),
+    }  # fmt: skip
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure these rows, or all."""
+    if arguments[:2] == ["--child", "operator"]:
+        asyncio.run(operator_child(*arguments[2:]))
+        return
+    unknown = [name for name in arguments if name not in ROWS]
+    if unknown:
+        sys.exit(f"{unknown[0]!r} is no row: use one of {', '.join(ROWS)}")
+    rows = []
+    for name in arguments or ROWS:
+        _say(f"{name} ...")
+        rows.append(row(name))
+    json.dump(rows, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
