@@ -63,6 +63,15 @@ def test_excess_is_taken_within_the_clusters_reclaim_budget() -> None:
     assert len(decide(fleet, [high], replace(policy, reclaim_budget=None)).does) == 2
 
 
+def test_what_one_need_takes_of_the_budget_is_gone_for_the_next_and_no_more() -> None:
+    gone = need(B, group="gone")
+    first, second = need(A, priority=2000, group="1"), need(A, priority=1000, group="2")
+    fleet = [serving(f"m-{i}", gone) for i in range(3)]
+    for budget, taken in ((0, 0), (1, 1), (2, 2), (3, 2)):
+        policy = Policy(reclaim_hold=10**18, reclaim_budget={B: budget})
+        assert len(decide(fleet, [first, second], policy).does) == taken
+
+
 def test_excess_marked_do_not_disrupt_or_of_a_silent_cluster_is_left_alone() -> None:
     gone, high = need(B, group="gone"), need(A, priority=1000)
     kept = serving("m-1", gone, do_not_disrupt=True)
