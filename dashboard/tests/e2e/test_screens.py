@@ -1,6 +1,6 @@
 """Every screen in a real Chromium, on a running system: facts, movement, and no complaints.
 
-Needs a Chromium (Debian's package is enough). Screenshots are kept where BIGFLEET_SCREENSHOTS says.
+Needs a Chromium (Debian's package is enough). Screenshots are kept where DASHBOARD_SCREENSHOTS says.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ SERIOUS = ("serious", "critical")
 
 
 def kept(name: str) -> Path | None:
-    folder = os.environ.get("BIGFLEET_SCREENSHOTS")
+    folder = os.environ.get("DASHBOARD_SCREENSHOTS")
     if not folder:
         return None
     Path(folder).mkdir(parents=True, exist_ok=True)

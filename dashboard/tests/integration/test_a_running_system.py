@@ -1,12 +1,27 @@
 """The whole system as `make run` starts it: every source, scenarios, an end without a trace."""
 
+import asyncio
+import json
 import signal
+import sys
 
 import pytest
 
-from demoing import a_demo, start
+from demoing import Demo, a_demo, start
 
 pytestmark = pytest.mark.timeout(300)
+
+
+async def a_doctors_findings(demo: Demo) -> list[dict[str, str]]:
+    """What `bigfleet doctor` says of the running system."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bigfleet.cli.main", "doctor", "--output", "json",
+        "--data-dir", str(demo.folder), "--coordinator", demo.addresses["--coordinator-addr"],
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    said, _ = await asyncio.wait_for(process.communicate(), 60)
+    found: list[dict[str, str]] = json.loads(said)
+    return found
 
 
 async def test_a_system_starts_shows_itself_reacts_and_ends_without_a_trace() -> None:
@@ -39,6 +54,10 @@ async def test_a_system_starts_shows_itself_reacts_and_ends_without_a_trace() ->
         )
         assert status == 200
         assert answer["after"]["machines"] < answer["before"]["machines"]
+
+        found = await a_doctors_findings(demo)
+        assert [f for f in found if f["verdict"] == "wrong"] == []
+        assert any(f["about"] == "Provider simcloud" for f in found)
 
         status, answer = await demo.post("/demo", {"name": "nonsense"})
         assert (status, list(answer)) == (400, ["error"])

@@ -68,13 +68,20 @@ class Demo:
         try:
             async with asyncio.timeout(seconds):
                 while True:
+                    if self.process.returncode is not None:
+                        raise AssertionError(f"the demo has ended: {self.said()}")
                     with contextlib.suppress(aiohttp.ClientError, TypeError, KeyError):
                         told = await self.get(path)
                         if true(told):
                             return told
                     await asyncio.sleep(0.2)
         except TimeoutError:
-            raise AssertionError(f"{path} never became as wanted; last: {told}") from None
+            said = self.said()
+            raise AssertionError(f"{path} never became as wanted; last: {told}; {said}") from None
+
+    def said(self) -> str:
+        """Its last words."""
+        return self.folder.with_suffix(".out").read_text("utf-8", "replace")[-2000:]
 
     def children(self) -> set[int]:
         """Processes that belong to it, by the folder they work in."""

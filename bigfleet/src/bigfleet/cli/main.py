@@ -15,6 +15,8 @@ import typer
 
 from bigfleet.cli.bench import app as bench_app
 from bigfleet.cli.demo.command import app as demo_app
+from bigfleet.cli.doctor.command import EXAMPLES as DOCTOR_EXAMPLES
+from bigfleet.cli.doctor.command import doctor
 from bigfleet.cli.errors import PROGRAM
 from bigfleet.cli.late import LateGroup
 from bigfleet.cli.plan import EXAMPLES as PLAN_EXAMPLES
@@ -31,6 +33,7 @@ app = typer.Typer(
     "bigfleet bench engine --suite",
 )
 app.command(epilog=PLAN_EXAMPLES)(plan)
+app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 app.add_typer(demo_app, name="demo")
 app.add_typer(bench_app, name="bench")
 app.add_typer(simulate_app, name="simulate")

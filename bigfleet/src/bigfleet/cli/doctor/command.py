@@ -1,0 +1,99 @@
+"""`bigfleet doctor`: take every look, print what was found, and how to mend what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from bigfleet.cli.doctor.findings import Finding, Verdict
+from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.output import Output, out, plain, print_document, stage
+
+EXAMPLES: Final = (
+    "Examples: bigfleet doctor  |  bigfleet doctor --coordinator 127.0.0.1:7790  |  "
+    "bigfleet doctor --kubeconfig ~/.kube/config --output json"
+)
+_STYLES: Final = {Verdict.FINE: "green", Verdict.NOTE: "yellow", Verdict.WRONG: "bold red"}
+
+
+def doctor(
+    coordinator: Annotated[list[str] | None, typer.Option(help="A coordinator.")] = None,
+    shard: Annotated[list[str] | None, typer.Option(help="A shard.")] = None,
+    provider_addr: Annotated[list[str] | None, typer.Option(help="A provider.")] = None,
+    data_dir: Annotated[Path, typer.Option(help="Where state is kept.")] = Path(".bigfleet"),
+    kubeconfig: Annotated[str, typer.Option(help="Look at this cluster, too.")] = "",
+    context: Annotated[str, typer.Option(help="Context of the kubeconfig.")] = "",
+    tls_cert: Annotated[str, typer.Option(help="Certificate.")] = "",
+    tls_key: Annotated[str, typer.Option(help="Its key.")] = "",
+    tls_ca: Annotated[str, typer.Option(help="CA bundle.")] = "",
+    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only what is wrong.")] = False,
+) -> None:
+    """Check an installation, and say how to mend what is wrong. Changes nothing."""
+    with stage("Looking", quiet=quiet):
+        found = asyncio.run(
+            _look(
+                data_dir, coordinator or [], shard or [], provider_addr or [],
+                (tls_cert, tls_key, tls_ca), kubeconfig, context,
+            )
+        )  # fmt: skip
+    if output is Output.TABLE:
+        print_findings(found if not quiet else [f for f in found if f.verdict is Verdict.WRONG])
+    else:
+        print_document([finding.document() for finding in found], output)
+    bad = sum(finding.verdict is Verdict.WRONG for finding in found)
+    if bad:
+        raise FailureError(f"{bad} of {len(found)} looks found something wrong")
+
+
+async def _look(
+    data_dir: Path,
+    coordinators: list[str],
+    shards: list[str],
+    providers: list[str],
+    tls: tuple[str, str, str],
+    kubeconfig: str,
+    context: str,
+) -> list[Finding]:
+    from bigfleet.cli.doctor.fleet import look_at_fleet
+    from bigfleet.cli.doctor.here import look_here
+    from bigfleet.wire.errors import TlsFilesError
+    from bigfleet.wire.tls import TlsFiles
+
+    try:
+        files = TlsFiles.of(*tls)
+    except TlsFilesError as error:
+        raise InputError(str(error)) from None
+    found = await asyncio.to_thread(lambda: list(look_here(data_dir, files)))
+    credentials = None
+    if files is not None:
+        try:
+            credentials = files.read()
+        except TlsFilesError:
+            # Told already; with such files nobody can be asked.
+            return found
+    found += [f async for f in look_at_fleet(coordinators, shards, providers, credentials)]
+    if kubeconfig or context:
+        from bigfleet.cli.doctor.cluster import look_at_cluster
+
+        found += [f async for f in look_at_cluster(kubeconfig, context)]
+    return found
+
+
+def print_findings(found: Iterable[Finding]) -> None:
+    """Line by line; what is wrong with its remedy below."""
+    for finding in found:
+        style = _STYLES[finding.verdict]
+        out.print(
+            plain(f"{finding.verdict.value:<6}", style),
+            plain(f"{finding.about}: ", "bold"),
+            plain(finding.text),
+            sep="",
+            soft_wrap=True,
+        )
+        if finding.remedy:
+            out.print(plain(f"       -> {finding.remedy}"), soft_wrap=True)
