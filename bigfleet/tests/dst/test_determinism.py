@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SUPPORT = Path(__file__).parents[1] / "support"
 PROGRAM = """
 import sys
@@ -26,6 +28,7 @@ def traced(seed: int, hash_seed: str) -> str:
     return done.stdout
 
 
+@pytest.mark.timeout(600)
 def test_a_seed_is_the_same_run_in_every_process() -> None:
     once, again = traced(16, "1"), traced(16, "2")
     assert once == again

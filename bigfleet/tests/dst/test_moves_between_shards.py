@@ -9,11 +9,16 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 
 from bigfleet.coordinator.state import Phase
+from bigfleet.shard.reconcile.ownership import Role, Transfer
+from bigfleet.shard.reconcile.ownership import _Known as Known
 from sim.network import Weather
+from sim.trace import InvariantError
 from whole.living import Whole, live
 from whole.several import (
     TIERS,
@@ -107,3 +112,39 @@ def test_no_machine_is_lost_or_doubled_in_bad_weather(seed: int) -> None:
         owned_once(whole)
 
     live(starving(TIERS[seed % 3], seed), story)
+
+
+# -- a shard that gets it wrong ------------------------------------------------------------------
+
+
+def gives_badly(change: Callable[[Known, frozenset[str], Transfer], Known]) -> None:
+    """A donor that writes down something else than it should."""
+
+    async def story(whole: Whole) -> None:
+        owner = whole.shard_of("s1").ownership
+
+        async def give(move_id: str, machine_ids: Iterable[str]) -> None:
+            ids = frozenset(machine_ids)
+            given = Transfer(move_id, Role.DONOR, tuple(sorted(ids)))
+            await owner._change(lambda known: change(known, ids, given))
+
+        owner.give = give  # type: ignore[method-assign]
+        await until_helped(whole)
+
+    live(starving(), story)
+
+
+def test_a_donor_that_keeps_what_it_gave_is_noticed() -> None:
+    def keeps(known: Known, ids: frozenset[str], given: Transfer) -> Known:
+        return replace(known, transfers=(given,))
+
+    with pytest.raises(InvariantError, match="is owned by s1 and s2"):
+        gives_badly(keeps)
+
+
+def test_a_donor_that_does_not_remember_giving_is_noticed() -> None:
+    def forgets(known: Known, ids: frozenset[str], given: Transfer) -> Known:
+        return replace(known, given=known.given | ids)
+
+    with pytest.raises(InvariantError, match="nobody owns it or gave it away"):
+        gives_badly(forgets)

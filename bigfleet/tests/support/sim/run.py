@@ -26,10 +26,11 @@ from sim.world import Build, World
 LEAST_PEACE_SECONDS: Final = 180.0
 MOST_PEACE_SECONDS: Final = 1200.0
 """Drains alone may take ten minutes of grace."""
-REST_SECONDS: Final = 300.0
+REST_SECONDS: Final = 150.0
+STOP_SECONDS: Final = 20.0
 _LOOK_SECONDS: Final = 60.0
 STEP_LIMIT: Final = 30_000_000
-_TIDY_SECONDS: Final = 60.0
+_TIDY_SECONDS: Final = 120.0
 _CHATTER: Final = (
     "shortfalls detected",
     "reclaim blast-radius cap engaged",
@@ -158,7 +159,7 @@ def _moves(world: World) -> set[str]:
 async def _stop(world: World) -> None:
     for host in world.hosts.values():
         host.stop()
-    await asyncio.sleep(60.0)
+    await asyncio.sleep(STOP_SECONDS)
     for host in world.hosts.values():
         process = host.life.process
         left = [task.get_name() for task in process.unfinished()]
