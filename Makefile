@@ -134,7 +134,7 @@ crds: $(STAMP) ## Write the reference of the custom resources from api/crd
 # The binaries are built once and kept outside of the checkout; afterwards this only looks.
 .PHONY: kube-tools
 kube-tools: ## Build the pinned Kubernetes binaries into a cache; the first time takes 6 to 10 minutes
-	@PYTHONPATH=tools $(PYTHON) -m kube.binaries $(ARGS)
+	@PYTHONPATH=tools $(PYTHON) -m kube.binaries $(BINARIES)
 
 # The long ones are marked deep as everywhere; SHORT=1 leaves them out.
 .PHONY: e2e

@@ -29,7 +29,7 @@ def kubernetes() -> Iterator[ControlPlane]:
 async def client(kubernetes: ControlPlane) -> AsyncIterator[KubeClient]:
     """A client that may do everything, quickly."""
     config = from_kubeconfig(kubernetes.kubeconfig)
-    async with KubeClient.connect(config, qps=1000, burst=1000) as connected:
+    async with KubeClient.connect(config, qps=100_000, burst=1000) as connected:
         yield connected
 
 

@@ -17,9 +17,10 @@ from typing import Generic, TypeVar
 import structlog
 
 from bigfleet.kube.backoff import Backoff
-from bigfleet.kube.client import PAGE, WATCH_SECONDS, KubeClient
+from bigfleet.kube.client import KubeClient
 from bigfleet.kube.decoding import BadObject
 from bigfleet.kube.objects import ObjectLike, Resource, key_of
+from bigfleet.kube.reading import PAGE, WATCH_SECONDS
 from bigfleet.kube.watching import ListWatch
 
 log = structlog.get_logger()

@@ -37,6 +37,8 @@ from bigfleet.kube.ports import Clock, Observer, SystemClock, Unobserved
 from bigfleet.kube.rate import RateLimit
 
 DEADLINE: Final = 30.0
+UNLIMITED: Final = frozenset({"leases"})
+"""Resources that wait for no turn: who leads must not depend on how much there is to do."""
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _BROKEN = (aiohttp.ClientError, ConnectionError, asyncio.IncompleteReadError)
 _READ_BUFFER: Final = 2**20
@@ -128,7 +130,8 @@ class Transport:
             raise DeadlineError(f"{request}: no answer within {deadline:g} s{seen}") from last
 
     async def _send(self, request: Request, token: str) -> bytes:
-        await self._rate.turn()
+        if request.resource not in UNLIMITED:
+            await self._rate.turn()
         started = self.clock.monotonic()
         code = 0
         try:

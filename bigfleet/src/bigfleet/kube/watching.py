@@ -14,10 +14,11 @@ from typing import Final, Generic, Protocol, TypeVar
 import structlog
 
 from bigfleet.kube.backoff import Backoff
-from bigfleet.kube.client import PAGE, WATCH_SECONDS, KubeClient
+from bigfleet.kube.client import KubeClient
 from bigfleet.kube.decoding import BadObject, EventKind, Page, WatchEvent
 from bigfleet.kube.errors import ApiError, GoneError, KubeError
 from bigfleet.kube.objects import ObjectLike, Resource
+from bigfleet.kube.reading import PAGE, WATCH_SECONDS
 
 log = structlog.get_logger()
 

@@ -14,6 +14,7 @@ from bigfleet.kube import (
     UnauthorizedError,
     UnreachableError,
 )
+from bigfleet.kube.lease import LEASES
 from bigfleet.kube.objects import PODS
 from kube_clients import Counts, HastyClock, client_of
 
@@ -147,3 +148,16 @@ async def test_a_page_of_a_proxy_is_an_error_and_not_a_crash(api: ApiServer) -> 
         api.on("GET", ONE, refuses(404, "", "<html>not here</html>"))
         with pytest.raises(Exception, match="not here"):
             await client.get(PODS, "a", "ns")
+
+
+async def test_a_lease_is_renewed_however_much_else_waits(api: ApiServer) -> None:
+    clock = HastyClock()
+    path = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/lock"
+    api.on("GET", ONE, says(pod("a", 1)))
+    api.on("GET", path, says(pod("lock", 1)))
+    async with KubeClient.connect(ClusterConfig(api.url), qps=1, burst=1, clock=clock) as client:
+        await asyncio.gather(*(client.get(PODS, "a", "ns") for _ in range(10)))
+        waits = len(clock.slept)
+        await client.get(LEASES, "lock", "ns")
+    assert waits == 9
+    assert len(clock.slept) == waits
