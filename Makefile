@@ -58,12 +58,13 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: bench
-bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard or coordinator picks a part
+bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard, coordinator or dashboard picks a part
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)") \
 		--outside "provider=$(BIN)/python -m providerkit.bench" \
 		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard" \
-		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py"
+		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py" \
+		--outside "dashboard=$(BIN)/python tools/bench_dashboard.py"
 
 .PHONY: soak
 soak: kernels ## Ten minutes of churn on a provider, ten on a shard; LONG=1 two hours on real processes
@@ -126,6 +127,10 @@ CONFORMANCE_ARGS = $(if $(SUBSTRATE),--substrate "$(SUBSTRATE)") $(if $(OUT),--o
 docs: $(STAMP) ## Check that every link leads somewhere and that generated pages are current
 	@$(BIN)/python tools/check_links.py
 	@$(BIN)/python tools/crd_reference.py --check
+
+.PHONY: boards
+boards: $(STAMP) ## Write the chart's Grafana boards from tools/boards
+	@PYTHONPATH=tools $(BIN)/python -m boards.write $(ARGS)
 
 .PHONY: crds
 crds: $(STAMP) ## Write the reference of the custom resources from api/crd

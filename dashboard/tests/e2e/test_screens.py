@@ -1,6 +1,6 @@
 """Every screen in a real Chromium, on a running system: facts, movement, and no complaints.
 
-Needs a Chromium (Debian's package is enough). Screenshots are kept where DASHBOARD_SCREENSHOTS says.
+Needs a Chromium (Debian's package will do). Screenshots are kept where DASHBOARD_SCREENSHOTS says.
 """
 
 import asyncio

@@ -12,6 +12,7 @@ from bigfleet.cli.doctor import cluster, here
 from bigfleet.cli.doctor.findings import Finding, Verdict
 from bigfleet.cli.doctor.fleet import look_at_fleet
 from bigfleet.kube import NotFoundError
+from bigfleet.kube.errors import Status
 from bigfleet.provider.fake import FakeProvider
 from bigfleet.wire.tls import TlsFiles
 from commandline import run
@@ -123,7 +124,7 @@ class OneCluster:
 
     async def read_path(self, path: str) -> bytes:
         if not self._kinds:
-            raise NotFoundError(404, "NotFound", "the server could not find it")
+            raise NotFoundError(Status(code=404, message="the server could not find it"))
         return json.dumps({"resources": [{"name": kind} for kind in self._kinds]}).encode()
 
     async def create(self, _resource: object, body: dict[str, Any]) -> dict[str, Any]:
@@ -136,6 +137,8 @@ async def test_missing_kinds_and_missing_rights_are_named() -> None:
     kinds = await cluster.kinds(client)
     assert kinds.verdict is Verdict.WRONG
     assert "upcomingnodes, availablecapacities missing" in kinds.text
+    bare: Any = OneCluster((), ())
+    assert (await cluster.kinds(bare)).verdict is Verdict.WRONG
     whole: Any = OneCluster(cluster.KINDS, ())
     assert (await cluster.kinds(whole)).verdict is Verdict.FINE
     assert (await cluster.right(client, "", "pods", "list")).verdict is Verdict.FINE
