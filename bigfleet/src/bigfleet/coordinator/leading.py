@@ -134,10 +134,9 @@ class Leading:
                 await self._store.resign(leadership)
 
     async def _lead(self, leadership: Leadership) -> None:
-        loaded = await self._load(leadership)
-        if loaded is None:
+        reign = await self._begin(leadership)
+        if reign is None:
             return
-        reign = Reign(leadership, loaded, self._store, self._clock, self._counts)
         self._reign = reign
         self._counts.leading(True)
         self._seen(Leader(self.address, leadership.term))
@@ -158,6 +157,13 @@ class Leading:
                 task.cancel()
             await asyncio.gather(*duties, return_exceptions=True)
             await reign.close()
+
+    async def _begin(self, leadership: Leadership) -> Reign | None:
+        """A reign over what is stored; the rows themselves are let go of."""
+        loaded = await self._load(leadership)
+        if loaded is None:
+            return None
+        return Reign(leadership, loaded, self._store, self._clock, self._counts)
 
     async def _load(self, leadership: Leadership) -> Loaded | None:
         """All rows; None when the leadership was lost before they came."""
