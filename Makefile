@@ -129,8 +129,9 @@ docs: $(STAMP) ## Check that every link leads somewhere and that generated pages
 	@$(BIN)/python tools/crd_reference.py --check
 
 .PHONY: boards
-boards: $(STAMP) ## Write the chart's Grafana boards from tools/boards
+boards: $(STAMP) ## Write the chart's Grafana boards from tools/boards, and the runbook from its alerts
 	@PYTHONPATH=tools $(BIN)/python -m boards.write $(ARGS)
+	@$(BIN)/python tools/runbook.py $(ARGS)
 
 .PHONY: crds
 crds: $(STAMP) ## Write the reference of the custom resources from api/crd
