@@ -21,8 +21,8 @@ One entry per alert of the chart (`alerts.enabled`). This page is written from t
 
 Three places to look first, whatever the alert: the [dashboard](dashboard.md)'s Overview,
 `bigfleetctl status`, and `bigfleet doctor --coordinator host:7790`. While you look: with all of
-BigFleet down every cluster keeps running, with the coordinator down every shard keeps deciding, with
-an operator away its cluster keeps its machines. What stops is change.
+BigFleet down every cluster keeps running, with the coordinator down every shard keeps deciding,
+with an operator away its cluster keeps its machines. What stops is change.
 """
 PROVIDERS = (
     *("Provider", "Prices", "Stockout", "OrphanHosts", "TransitionStuck", "FailedGrowing"),
