@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Final
 
 PATIENCE: Final = 10.0
-# Runs in the child before it becomes the program: "kill me when my parent is gone".
+# Runs in the child before it becomes the program: "kill me when my parent is gone", and go at once
+# if it went before that was said.
 _ON_A_LEASH: Final = (
-    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
+    "os.getppid() == int(sys.argv[1]) or os._exit(1); os.execv(sys.argv[2], sys.argv[2:])"
 )
 _starter = ThreadPoolExecutor(1, thread_name_prefix="starter")
 
@@ -45,10 +47,10 @@ class Process:
             self._running = _starter.submit(self._open).result()
 
     def _open(self) -> subprocess.Popen[bytes]:
-        leash = [sys.executable, "-S", "-E", "-c", _ON_A_LEASH] if sys.platform == "linux" else []
+        leash = [sys.executable, "-S", "-E", "-c", _ON_A_LEASH, str(os.getpid())]
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [*leash, *self._command],
+                [*(leash if sys.platform == "linux" else []), *self._command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
