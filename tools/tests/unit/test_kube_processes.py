@@ -62,16 +62,14 @@ def test_a_killed_parent_takes_its_programs_along(tmp_path: Path) -> None:
 
 def test_a_program_is_stopped_killed_and_started_again(tmp_path: Path) -> None:
     process = Process("sleep", ["/bin/sleep", "600"], tmp_path / "log")
-    process.start()
-    first = process.pid
-    process.start()
-    assert process.pid == first
-    process.stop()
-    assert process.pid is None
-    process.start()
-    assert process.pid not in (first, None)
-    process.kill()
-    assert process.pid is None
+    pids = [process.pid]
+    for step in (process.start, process.start, process.stop, process.start, process.kill):
+        step()
+        pids.append(process.pid)
+    before, first, same, stopped, second, killed = pids
+    assert (before, stopped, killed) == (None, None, None)
+    assert first is not None
+    assert first == same != second is not None
 
 
 def test_a_program_that_ended_by_itself_is_quoted(tmp_path: Path) -> None:
