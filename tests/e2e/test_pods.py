@@ -1,0 +1,145 @@
+"""From a pending pod to a running one, and back to a machine that nobody pays for."""
+
+import statistics
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+from e2e_words import FleetOn
+from real_fleet import Cluster, deployment, eventually
+
+Record = Callable[[str, object], None]
+
+
+def seconds_to_run(cluster: Cluster) -> list[float]:
+    """From the creation of each pod to its start, to the second as the API server tells it."""
+    found = []
+    for pod in cluster.pods("Running"):
+        made = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+        begun = datetime.fromisoformat(pod["status"]["startTime"])
+        found.append((begun - made).total_seconds())
+    return sorted(found)
+
+
+def test_pending_pods_get_nodes_and_run(fleet_on: FleetOn) -> None:
+    with fleet_on(slots=6) as fleet:
+        (east,) = fleet.clusters
+        east.apply(deployment("web", 10))
+        east.until_running(10)
+        # Ten pods of one CPU need three nodes of four; what DaemonSets take there is nothing.
+        assert 3 <= len(east.nodes()) <= 4
+        for upcoming in east.get("upcomingnodes"):
+            assert upcoming["status"]["phase"] in ("Registered", "Ready")
+            assert upcoming["status"]["nodeRef"]["name"] in east.nodes()
+
+
+def test_fewer_pods_give_nodes_back_until_nobody_pays(fleet_on: FleetOn) -> None:
+    with fleet_on(slots=6) as fleet:
+        (east,) = fleet.clusters
+        east.apply(deployment("web", 12))
+        east.until_running(12)
+        nodes = len(east.nodes())
+        assert nodes >= 3
+        east.scale("web", 1)
+        eventually(lambda: len(east.nodes()) == 1, "one node is enough for one pod")
+        assert east.running("web") == 1
+        east.scale("web", 0)
+        eventually(lambda: not east.nodes(), "no node is left")
+        eventually(lambda: fleet.machines("Speculative") == 6, "every machine was given back")
+        eventually(lambda: not east.get("upcomingnodes"), "no machine is shown any more")
+
+
+def test_requests_are_acknowledged_and_can_be_selected_by_phase(fleet_on: FleetOn) -> None:
+    with fleet_on(slots=4) as fleet:
+        (east,) = fleet.clusters
+        east.apply(deployment("web", 3), deployment("giant", 1, cpu="500"))
+        pending = ("--field-selector", "status.phase=Pending")
+        eventually(
+            lambda: (
+                len(east.get("capacityrequests")) == 4
+                and not east.get("capacityrequests", *pending)
+            ),
+            "all requests are acknowledged",
+        )
+        for request in east.get("capacityrequests"):
+            assert request["status"]["acknowledgedAt"]
+            assert request["metadata"]["name"].startswith("cr-pod-")
+            assert request["metadata"]["ownerReferences"][0]["kind"] == "Pod"
+        east.until_running(3, "web")
+
+        def told() -> bool:
+            conditions = [
+                condition
+                for request in east.get("capacityrequests")
+                for condition in request["status"].get("conditions", [])
+            ]
+            return any(one["type"] == "Unmet" and one["status"] == "True" for one in conditions)
+
+        eventually(told, "the pod that fits nowhere is told why")
+        assert east.running("giant") == 0
+
+
+def test_a_request_goes_with_its_pod_and_no_pod_has_two(fleet_on: FleetOn) -> None:
+    with fleet_on(slots=8) as fleet:
+        (east,) = fleet.clusters
+        east.apply(deployment("web", 20))
+        for _ in range(3):
+            east.controller.kill()
+            east.controller.start()
+            time.sleep(0.5)
+        east.until_running(20)
+
+        def owners() -> list[str]:
+            requests = east.get("capacityrequests")
+            return sorted(one["metadata"]["ownerReferences"][0]["uid"] for one in requests)
+
+        def wanted() -> list[str]:
+            return sorted(pod["metadata"]["uid"] for pod in east.pods())
+
+        eventually(lambda: owners() == wanted(), "one request for each pod, and no other")
+        east.scale("web", 5)
+        eventually(lambda: len(east.pods()) == 5 and owners() == wanted(), "requests go with pods")
+
+
+@pytest.mark.deep
+def test_two_hundred_pods_one_after_the_other_wait_a_few_seconds_each(
+    fleet_on: FleetOn, record_property: Record
+) -> None:
+    with fleet_on(slots=80) as fleet:
+        (east,) = fleet.clusters
+        east.apply(deployment("web", 1))
+        east.until_running(1)
+        for count in range(5, 201, 5):
+            east.scale("web", count)
+            time.sleep(1.0)
+        east.until_running(200)
+        waits = seconds_to_run(east)
+        p50, p99 = statistics.median(waits), waits[int(len(waits) * 0.99) - 1]
+        record_property("seconds p50, p99", (p50, p99))
+        assert p50 <= 6
+        assert p99 <= 15
+
+
+@pytest.mark.deep
+def test_a_thousand_pods_at_once_run_within_ninety_seconds(
+    fleet_on: FleetOn, record_property: Record
+) -> None:
+    with fleet_on(slots=300) as fleet:
+        (east,) = fleet.clusters
+        begun = time.monotonic()
+        east.apply(deployment("web", 1000))
+        pending = ("--field-selector", "status.phase=Pending")
+        eventually(
+            lambda: (
+                len(east.get("capacityrequests")) == 1000
+                and not east.get("capacityrequests", *pending)
+            ),
+            "all requests are acknowledged",
+            poll=1.0,
+        )
+        acknowledged = time.monotonic() - begun
+        eventually(lambda: east.running() == 1000, "all pods run", 180, poll=1.0)
+        took = time.monotonic() - begun
+        record_property("seconds to acknowledged, running", (acknowledged, took))
+        assert took <= 90

@@ -1,0 +1,327 @@
+"""A whole fleet of real processes around real control planes, for the e2e tests.
+
+    pods of a real cluster -> pod controller -> operator -> shard -> kwok provider
+    -> nodes that kwok makes Ready -> pods that run
+
+Control planes are shared by the tests of a run, because starting one takes seconds; everything of
+BigFleet is started anew for every test, and what a test left in a cluster is removed before the
+next one.
+"""
+
+import json
+import re
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kube import ports
+from kube.plane import ControlPlane
+from kube.processes import Process
+
+PATIENCE = 90.0
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+POLL = 0.1
+BIN = Path(sys.executable).parent
+TEMPLATE = 'kind: KwokJoin\nkubeconfig: "{{ cluster_id }}"\n'
+SLOW_MS = 1000
+OFFERED = "{instance_type: kwok-4x16, zone: kwok-zone-a, capacity_type: on_demand, count: %d}"
+ALLOCATABLE = "allocatable: {cpu: '4', memory: 16Gi, pods: '110'}"
+# Minutes become seconds: a test cannot wait for machines to be idle as long as a bill can.
+QUICK = (
+    "--cycle-interval=2s", "--reclaim-hold=3s", "--on-demand-release-hold=5s",
+    "--spot-release-hold=5s", "--reclaim-cap=1", "--reclaim-window=2s",
+)  # fmt: skip
+
+
+class NotInTimeError(AssertionError):
+    """A condition did not come true."""
+
+
+def eventually(
+    condition: Callable[[], object], what: str, seconds: float = PATIENCE, poll: float = POLL
+) -> float:
+    """Wait for something to be true; how long that took."""
+    begun = time.monotonic()
+    while not condition():
+        if time.monotonic() - begun > seconds:
+            raise NotInTimeError(f"{what}: not within {seconds:g} s")
+        time.sleep(poll)
+    return time.monotonic() - begun
+
+
+def deployment(
+    name: str,
+    replicas: int,
+    *,
+    cpu: str = "1",
+    memory: str = "1Gi",
+    priority_class: str = "",
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Pods that somebody keeps alive."""
+    spec: dict[str, Any] = {
+        "terminationGracePeriodSeconds": 0,
+        "containers": [
+            {
+                "name": "work",
+                "image": "work",
+                "resources": {"requests": {"cpu": cpu, "memory": memory}},
+            }
+        ],
+    }
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels, "annotations": dict(annotations or {})},
+                "spec": spec,
+            },
+        },
+    }
+
+
+def budget(name: str, **limits: int) -> dict[str, Any]:
+    """A PodDisruptionBudget: minAvailable=1 or maxUnavailable=0."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": name}}, **limits},
+    }
+
+
+def priority_class(name: str, value: int) -> dict[str, Any]:
+    """A PriorityClass."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        # Machines shall move between clusters: inside one the scheduler must not help itself.
+        "preemptionPolicy": "Never",
+    }
+
+
+@dataclass
+class Cluster:
+    """One cluster as a test sees it."""
+
+    plane: ControlPlane
+    operator: Process
+    controller: Process
+    metrics: str = ""
+    pod_metrics: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its id."""
+        return self.plane.name
+
+    def get(self, kind: str, *arguments: str) -> list[dict[str, Any]]:
+        """All objects of a kind."""
+        shown = json.loads(self.plane.kubectl("get", kind, "-A", "-o", "json", *arguments))
+        items = shown["items"]
+        assert isinstance(items, list)
+        return items
+
+    def apply(self, *objects: Mapping[str, Any]) -> None:
+        """Create or change objects."""
+        text = "\n---\n".join(json.dumps(one) for one in objects)
+        self.plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
+
+    def scale(self, name: str, replicas: int) -> None:
+        """Another number of pods."""
+        self.plane.kubectl("scale", "deployment", name, f"--replicas={replicas}")
+
+    def pods(self, phase: str = "", app: str = "") -> list[dict[str, Any]]:
+        """Pods that are not being deleted, in one phase or in any."""
+        chosen = ["-l", f"app={app}"] if app else []
+        return [
+            pod
+            for pod in self.get("pods", *chosen)
+            if not pod["metadata"].get("deletionTimestamp")
+            and (not phase or pod["status"].get("phase") == phase)
+        ]
+
+    def running(self, app: str = "") -> int:
+        """How many pods run."""
+        return len(self.pods("Running", app))
+
+    def nodes(self) -> list[str]:
+        """Names of the nodes."""
+        return [node["metadata"]["name"] for node in self.get("nodes")]
+
+    def until_running(self, count: int, app: str = "", seconds: float = PATIENCE) -> float:
+        """Wait until so many pods run; how long that took."""
+        what = f"{self.name}: {count} pods of {app or 'all'} run"
+        return eventually(lambda: self.running(app) == count, what, seconds)
+
+    def clean(self) -> None:
+        """Remove everything a test may have left."""
+        call = self.plane.kubectl
+        quickly = ("--all", "--ignore-not-found", "--wait=false", "--force", "--grace-period=0")
+        for kind in ("deployments", "jobs", "poddisruptionbudgets", "pods"):
+            call("delete", kind, "-n", "default", *quickly)
+        for kind in ("nodes", "upcomingnodes", "availablecapacities"):
+            call("delete", kind, "--all", "--ignore-not-found", "--wait=false")
+        call("delete", "capacityrequests", "--all", "-n", "default", "--wait=false")
+        call("delete", "leases", "-n", "default", "--all")
+        kinds = ("pods", "nodes", "capacityrequests", "upcomingnodes")
+        eventually(
+            lambda: not any(self.get(kind) for kind in kinds), f"{self.name} is empty", poll=0.3
+        )
+
+
+@dataclass
+class Fleet:
+    """Clusters, one shard and one provider."""
+
+    folder: Path
+    clusters: list[Cluster]
+    shard: Process
+    provider: Process
+    shard_metrics: str
+
+    @property
+    def processes(self) -> list[Process]:
+        """Everything of BigFleet."""
+        each = [process for one in self.clusters for process in (one.operator, one.controller)]
+        return [self.provider, self.shard, *each]
+
+    def start(self) -> None:
+        """Start everything that does not run."""
+        for process in self.processes:
+            process.start()
+
+    def stop(self) -> None:
+        """End everything."""
+        for process in reversed(self.processes):
+            process.kill()
+
+    def check(self) -> None:
+        """Everything that was started runs."""
+        for process in self.processes:
+            process.check()
+
+    def log(self, process: Process) -> str:
+        """What a process said."""
+        return process.log.read_text(encoding="utf-8", errors="replace")
+
+    def machines(self, state: str) -> int:
+        """Machines in a state, as the shard counts them."""
+        found = scraped(self.shard_metrics, "bigfleet_shard_inventory_machines")
+        return int(sum(value for labels, value in found if labels["state"] == state))
+
+
+def scraped(address: str, metric: str) -> list[tuple[dict[str, str], float]]:
+    """All series of a metric; none where nobody answers."""
+    try:
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+    except OSError:
+        return []
+    found = []
+    for line in text.splitlines():
+        if line.startswith((f"{metric}{{", f"{metric} ")):
+            labels = dict(LABEL.findall(line))
+            found.append((labels, float(line.rsplit(" ", 1)[1])))
+    return found
+
+
+def _command(name: str, *arguments: str) -> list[str]:
+    return [str(BIN / name), *arguments]
+
+
+@contextmanager
+def a_fleet(
+    folder: Path,
+    planes: Sequence[ControlPlane],
+    *,
+    slots: int = 20,
+    offerings: str = "",
+    shard: Sequence[str] = (),
+    provider: Sequence[str] = (),
+    kubeconfigs: Mapping[str, tuple[Path, Path]] | None = None,
+) -> Iterator[Fleet]:
+    """A fleet that runs; its clusters are empty at the start and may be full at the end.
+
+    `kubeconfigs` are those of operator and pod controller by cluster, where they are not admins.
+    """
+    with ExitStack() as ends:
+
+        def address() -> str:
+            port = ports.take()
+            ends.callback(port.give_back)
+            return f"127.0.0.1:{port.number}"
+
+        clusters_folder = folder / "clusters"
+        clusters_folder.mkdir(parents=True)
+        (folder / "bootstrap.j2").write_text(TEMPLATE)
+        serving, sessions, shard_metrics = address(), address(), address()
+        offered = offerings or f"[{OFFERED % slots}]".replace("}", f", {ALLOCATABLE}}}")
+        clusters = []
+        for plane in planes:
+            (clusters_folder / f"{plane.name}.yaml").write_text(plane.kubeconfig.read_text())
+            own = (kubeconfigs or {}).get(plane.name, (plane.kubeconfig, plane.kubeconfig))
+            metrics, other_metrics = address(), address()
+            operator = _command(
+                "bigfleet", "operator", f"--cluster-id={plane.name}", f"--shard-addr={sessions}",
+                f"--kubeconfig={own[0]}", f"--bootstrap-template={folder / 'bootstrap.j2'}",
+                f"--metrics-addr={metrics}",
+            )  # fmt: skip
+            controller = _command(
+                "bigfleet",
+                "pod-controller",
+                f"--kubeconfig={own[1]}",
+                f"--metrics-addr={address()}",
+            )
+            clusters.append(
+                Cluster(
+                    plane,
+                    Process(f"operator {plane.name}", operator, folder / f"operator-{plane.name}"),
+                    Process(f"pods {plane.name}", controller, folder / f"pods-{plane.name}"),
+                    metrics,
+                    other_metrics,
+                )
+            )
+        fleet = Fleet(
+            folder,
+            clusters,
+            Process(
+                "shard",
+                _command(
+                    "bigfleet", "shard", "--shard-id=s-1", f"--listen={sessions}",
+                    f"--metrics-addr={shard_metrics}", f"--data-dir={folder / 'shard'}",
+                    f"--provider-addr=kwok={serving}@local", *QUICK, *shard,
+                ),
+                folder / "shard.log",
+            ),
+            Process(
+                "provider",
+                _command(
+                    "bigfleet-provider-kwok", f"--addr={serving}", "--metrics-addr=0",
+                    f"--state={folder / 'provider.db'}", f"--offerings={offered}",
+                    f"--cluster-kubeconfigs={clusters_folder}", f"--slow-ms={SLOW_MS}", *provider,
+                ),
+                folder / "provider.log",
+            ),
+            shard_metrics,
+        )  # fmt: skip
+        for cluster in clusters:
+            cluster.clean()
+        ends.callback(fleet.stop)
+        fleet.start()
+        yield fleet
+        fleet.check()
