@@ -32,6 +32,14 @@ def test_what_is_told_again_after_a_reconnect_is_no_news() -> None:
     assert log.take("t", decision("m-1")) is not None
 
 
+def test_a_shard_that_started_again_may_decide_the_same_in_the_same_cycle() -> None:
+    log = DecisionLog()
+    log.take("s", decision("m-1", outcome="success"))
+    later = log.take("s", decision("m-1", outcome="success", at=2 * 10**12))
+    assert later is not None
+    assert (len(log), later.unix_nanos) == (1, 2 * 10**12)
+
+
 def test_only_the_newest_decisions_are_kept() -> None:
     log = DecisionLog(kept=3)
     for number in range(10):

@@ -142,6 +142,36 @@ async def test_the_page_loads_nothing_from_elsewhere_and_says_so_to_the_browser(
             assert set(addresses) <= {b"http://www.w3.org/2000/svg"}, path
 
 
+def brightness(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    ("ink", "paper"),
+    [
+        *(
+            (ink, paper)
+            for ink in ("text", "muted", "faint", "accent")
+            for paper in ("bg", "panel")
+        ),
+        *((ink, f"{ink}-soft") for ink in ("accent", "good", "warn", "bad")),
+        *((ink, "panel") for ink in ("good", "warn", "bad")),
+        ("on-accent", "accent"),
+    ],
+)
+def test_every_text_can_be_read_in_both_themes(ink: str, paper: str, dark: bool) -> None:
+    sheet = static_files()["css/tokens.css"].body.decode()
+    themes = re.split(r"@media|:root\[data-theme=\"dark\"\] \{", sheet)
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", themes[0]))
+    if dark:
+        colours |= dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", themes[-1]))
+    light, deep = sorted((brightness(colours[ink]), brightness(colours[paper])), reverse=True)
+    assert (light + 0.05) / (deep + 0.05) >= 4.5
+
+
 async def test_what_a_fleet_says_cannot_end_the_data_inside_the_page() -> None:
     fleet = fleet_of(*FLEET)
     fleet.sources.tell("evil", FAILING, "</script><script>alert(1)</script>")

@@ -1,7 +1,8 @@
 """The last decisions of the fleet, each once, with how it ended when it has.
 
-A shard tells of a decision twice: when it is taken and when it is over. Here the second completes
-the first. Only the newest are kept; whoever wants all of them reads a shard's audit log.
+A shard may tell of a decision twice: when it is taken and when it is over. Here the second
+completes the first; what is told again after a reconnect is no news. Only the newest are kept;
+whoever wants all of them reads a shard's audit log.
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ class DecisionLog:
         key = (shard, decision.cycle, decision.kind, decision.machine_id)
         known = self._entries.get(key)
         if known is not None and (known.outcome or not decision.outcome):
-            return None
+            if decision.unix_nanos <= known.unix_nanos:
+                return None
+            # A shard that started again counts its cycles from the beginning: another decision.
+            del self._entries[key]
+            known = None
         self._number += 1
         if known is not None:
             entry = replace(known, number=self._number, outcome=decision.outcome)

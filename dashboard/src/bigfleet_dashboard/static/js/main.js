@@ -82,8 +82,7 @@ addEventListener("popstate", () => show(true));
 function always(overview) {
   const unmet = document.getElementById("nav-unmet");
   unmet.hidden = !overview.needs.unmet;
-  unmet.textContent = overview.needs.unmet;
-  unmet.setAttribute("aria-label", `${overview.needs.unmet} unmet`);
+  fill(unmet, overview.needs.unmet, h("span.sr", { text: " unmet" }));
 }
 on("overview", always);
 on("state", (up) => {

@@ -1,5 +1,5 @@
 // Overview: the numbers, the live map, what is decided, what is wrong, and the last half hour.
-import { fill, h, panel } from "../parts/dom.js";
+import { chip, fill, h, panel } from "../parts/dom.js";
 import { follow, latest, on } from "../parts/live.js";
 import { get } from "../parts/api.js";
 import { fleetMap } from "../parts/map.js";
@@ -50,9 +50,9 @@ export function show(root) {
       tile("/shards", "Shards", count(o.shards.answering), `of ${count(o.shards.total)}`, o.shards.answering === o.shards.total ? "all answer" : `${o.shards.total - o.shards.answering} silent`, o.shards.answering < o.shards.total ? "bad" : ""),
       tile("/clusters", "Clusters", count(o.clusters.connected), `of ${count(o.clusters.total)}`, o.clusters.connected === o.clusters.total ? "all connected" : "some are not connected", o.clusters.connected < o.clusters.total ? "warn" : ""));
     fill(problems, o.problems.length ? o.problems.slice(0, 8).map((p) => h("li", {},
-      h(`span.chip.${{ error: "bad", warning: "warn" }[p.weight] || "plain-chip"}`, { text: p.weight }),
+      chip(p.weight, { error: "bad", warning: "warn" }[p.weight]),
       h("div", {}, h("a", { href: p.link, "data-link": true, text: p.text }), p.remedy ? h("p", { text: p.remedy }) : null)))
-      : h("li", {}, h("span.chip.good", { text: "fine" }), h("div", { text: "Nothing needs attention." })));
+      : h("li", {}, chip("fine", "good"), h("div", { text: "Nothing needs attention." })));
   }
 
   function take(list) {
