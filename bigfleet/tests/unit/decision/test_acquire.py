@@ -6,7 +6,7 @@ from bigfleet.decision import ActionKind, Carry, Policy, Reason
 from bigfleet.decision.policy import SECOND
 from bigfleet.model import CapacityType, Need
 from bigfleet.model.facts import ClusterFacts
-from worlds import NOW, A, B, S, decide, label, machine, need, replace, serving
+from worlds import NOW, A, B, S, after, decide, label, machine, need, replace, serving, shard
 
 K = ActionKind
 SPOT, OWNED = CapacityType.SPOT, CapacityType.BARE_METAL
@@ -240,3 +240,12 @@ def test_of_idle_machines_alike_the_one_that_was_cheap_to_reclaim_is_spent_first
     row = need(B, cpu=8, unit=4)
     assert decide(fleet, [row]).serves() == {"m-1", "m-2"}
     assert decide(fleet, [need(B)]).serves() == {"m-2"}
+
+
+def test_sequences_go_on_from_the_last_when_the_clock_stands_still() -> None:
+    both, fleet = shard(), [machine("m-1"), machine("m-2", price=2.0)]
+    stamps = [
+        after(both, fleet, [need()]).stamp("m-1"),
+        after(both, fleet, [need(cpu=8, unit=4)]).stamp("m-1"),
+    ]
+    assert [stamp and stamp.sequence for stamp in stamps] == [NOW, NOW + 1]

@@ -103,6 +103,12 @@ def test_a_gang_counts_only_what_quota_and_stock_allow() -> None:
     assert cooling.reason() is Reason.STOCK_OUT
 
 
+def test_a_gang_counts_only_what_the_spend_limit_allows() -> None:
+    fleet = [*rack("r-1", 2, S.SPECULATIVE), *rack("r-2", 3)]
+    assert decide(fleet, [gang()], Policy(spend_limit_micro=5_000_000)).domain() == "r-1"
+    assert decide(fleet, [gang()], Policy(spend_limit_micro=4_000_000)).domain() == "r-2"
+
+
 def test_a_gang_preempts_only_when_that_completes_it() -> None:
     low = need(B, cpu=8, unit=4, priority=1)
     victims = [serving(f"m-{i}", low, rack="r-1") for i in range(2)]
@@ -244,6 +250,18 @@ def test_what_is_preempted_for_a_fold_is_for_a_member_that_has_nothing_yet() -> 
     assert outcome.does["m-large"] is K.PREEMPT
     assert meant is not None
     assert meant.group == "g-1"
+
+
+def test_what_is_preempted_for_a_fold_skips_every_member_that_has_a_machine() -> None:
+    low = need(B, cpu=8, priority=0)
+    rows = [gang(cpu=8, group=f"g-{i}", priority=1_000) for i in range(5)]
+    fleet = [
+        serving("m-large", low, cpu=8, rack="r-0"),
+        *(machine(f"m-{i}", cpu=8, rack=f"r-{i}") for i in range(3)),
+    ]
+    meant = decide(fleet, [*rows, low]).meant_for("m-large")
+    assert meant is not None
+    assert meant.group == "g-3"
 
 
 def test_the_five_best_places_are_told_in_their_order() -> None:
