@@ -1,0 +1,232 @@
+"""Sources over real gRPC and HTTP: leaders followed, silence named, certificates renewed."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import grpc
+import grpc.aio
+import pytest
+import trustme
+from aiohttp import web
+
+from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+from bigfleet_api.v1alpha1 import coordinator_pb2_grpc as rpc
+from bigfleet_dashboard.config import Tls
+from bigfleet_dashboard.errors import ConfigError, SourceError
+from bigfleet_dashboard.sources.channels import Channels
+from bigfleet_dashboard.sources.clusters import ClusterObjects
+from bigfleet_dashboard.sources.coordinator import CoordinatorReads
+from bigfleet_dashboard.sources.pages import guessed
+from bigfleet_dashboard.sources.prometheus import Prometheus
+from bigfleet_dashboard.state.fleet import Fleet
+
+Context = grpc.aio.ServicerContext[object, object]
+
+
+class Replica(rpc.CoordinatorServicer):
+    """A coordinator that leads, or knows who does."""
+
+    def __init__(self, leader: str | None) -> None:
+        self.leader = leader
+        """None when it leads itself; empty when it knows nobody."""
+
+    async def _led(self, context: Context) -> None:
+        if self.leader is not None:
+            trailing = (("bigfleet-leader", self.leader),) if self.leader else ()
+            code = grpc.StatusCode.FAILED_PRECONDITION
+            await context.abort(code, "coordinator: not leader", trailing)
+
+    async def ListShards(  # noqa: N802
+        self, request: pb.ListShardsRequest, context: Context
+    ) -> pb.ListShardsResponse:
+        await self._led(context)
+        return pb.ListShardsResponse(shards=[pb.ShardRegistryEntry(shard_id="s-1", address="a:1")])
+
+    async def ListShardReports(  # noqa: N802
+        self, request: pb.ListShardReportsRequest, context: Context
+    ) -> pb.ListShardReportsResponse:
+        return pb.ListShardReportsResponse()
+
+    async def ListDomainAssignments(  # noqa: N802
+        self, request: pb.ListDomainAssignmentsRequest, context: Context
+    ) -> pb.ListDomainAssignmentsResponse:
+        return pb.ListDomainAssignmentsResponse()
+
+    async def ListQuotas(  # noqa: N802
+        self, request: pb.ListQuotasRequest, context: Context
+    ) -> pb.ListQuotasResponse:
+        return pb.ListQuotasResponse()
+
+    async def ListProviders(  # noqa: N802
+        self, request: pb.ListProvidersRequest, context: Context
+    ) -> pb.ListProvidersResponse:
+        return pb.ListProvidersResponse()
+
+    async def ListClusters(  # noqa: N802
+        self, request: pb.ListClustersRequest, context: Context
+    ) -> pb.ListClustersResponse:
+        return pb.ListClustersResponse(clusters=[pb.ClusterBinding(cluster_id="c", shard_id="s-1")])
+
+    async def ListInstructions(  # noqa: N802
+        self, request: pb.ListInstructionsRequest, context: Context
+    ) -> pb.ListInstructionsResponse:
+        return pb.ListInstructionsResponse()
+
+    async def ListMoves(  # noqa: N802
+        self, request: pb.ListMovesRequest, context: Context
+    ) -> pb.ListMovesResponse:
+        return pb.ListMovesResponse()
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    replica: Replica, credentials: grpc.ServerCredentials | None = None
+) -> AsyncIterator[str]:
+    server = grpc.aio.server()
+    rpc.add_CoordinatorServicer_to_server(replica, server)  # type: ignore[no-untyped-call]
+    if credentials is None:
+        port = server.add_insecure_port("127.0.0.1:0")
+    else:
+        port = server.add_secure_port("127.0.0.1:0", credentials)
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(None)
+
+
+@contextlib.asynccontextmanager
+async def channels(tls: Tls | None = None) -> AsyncIterator[Channels]:
+    made = Channels(tls)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def test_a_replica_that_does_not_lead_is_followed_to_the_one_that_does() -> None:
+    async with (
+        serving(Replica(None)) as leader,
+        serving(Replica(leader)) as follower,
+        channels() as wires,
+    ):
+        view = await CoordinatorReads(wires, [follower]).read(5.0)
+    assert view.leader == leader
+    assert {r.address: r.role for r in view.replicas} == {follower: "follower", leader: "leader"}
+    assert [entry.shard_id for entry in view.shards] == ["s-1"]
+    assert view.bindings["c"].shard_id == "s-1"
+
+
+async def test_a_silent_replica_is_passed_over_and_named() -> None:
+    async with serving(Replica(None)) as leader, channels() as wires:
+        view = await CoordinatorReads(wires, ["127.0.0.1:1", leader]).read(5.0)
+    assert {r.address: r.role for r in view.replicas} == {"127.0.0.1:1": "silent", leader: "leader"}
+
+
+async def test_a_fleet_without_a_leader_is_told_and_replicas_that_name_each_other_end() -> None:
+    lost, other = Replica(""), Replica("")
+    async with serving(lost) as one, serving(other) as two, channels() as wires:
+        lost.leader, other.leader = two, one
+        with pytest.raises(SourceError, match="no coordinator leads"):
+            await CoordinatorReads(wires, [one, two]).read(5.0)
+
+
+def written(folder: Path, authority: trustme.CA) -> Tls:
+    leaf = authority.issue_cert("localhost", "127.0.0.1")
+    leaf.cert_chain_pems[0].write_to_path(folder / "cert")
+    leaf.private_key_pem.write_to_path(folder / "key")
+    authority.cert_pem.write_to_path(folder / "ca")
+    return Tls(folder / "cert", folder / "key", folder / "ca")
+
+
+def server_of(authority: trustme.CA) -> grpc.ServerCredentials:
+    leaf = authority.issue_cert("localhost", "127.0.0.1")
+    pair = (leaf.private_key_pem.bytes(), leaf.cert_chain_pems[0].bytes())
+    return grpc.ssl_server_credentials([pair], authority.cert_pem.bytes(), True)
+
+
+async def test_a_fleet_on_mutual_tls_is_read_and_new_files_are_used(tmp_path: Path) -> None:
+    old, new = trustme.CA(), trustme.CA()
+    tls = written(tmp_path, old)
+    async with channels(tls) as wires:
+        async with serving(Replica(None), server_of(old)) as leader:
+            assert (await CoordinatorReads(wires, [leader]).read(5.0)).leader == leader
+        async with serving(Replica(None), server_of(new)) as leader:
+            with pytest.raises(SourceError):
+                await CoordinatorReads(wires, [leader]).read(5.0)
+            (tmp_path / "cert").write_text("nonsense")
+            wires.look_again()
+            written(tmp_path, new)
+            wires.look_again()
+            assert (await CoordinatorReads(wires, [leader]).read(5.0)).leader == leader
+
+
+def test_files_that_do_not_belong_together_do_not_start(tmp_path: Path) -> None:
+    tls = written(tmp_path, trustme.CA())
+    trustme.CA().issue_cert("x").private_key_pem.write_to_path(tls.key)
+    with pytest.raises(ConfigError, match="is not the key"):
+        Channels(tls)
+
+
+@contextlib.asynccontextmanager
+async def answering(document: object, status: int = 200) -> AsyncIterator[str]:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.json_response(document, status=status)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", handler)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def test_prometheus_is_asked_by_label_and_its_refusals_are_told() -> None:
+    series = [{"metric": {"cluster": "atlas"}, "value": [0, "2.5"]}]
+    good = {"status": "success", "data": {"result": series}}
+    async with aiohttp.ClientSession() as http:
+        async with answering(good) as url:
+            assert await Prometheus(Fleet(), http, url).by_label("q", "cluster") == {"atlas": 2.5}
+        async with answering({"status": "error", "error": "bad query"}) as url:
+            with pytest.raises(SourceError, match="bad query"):
+                await Prometheus(Fleet(), http, url).by_label("q", "cluster")
+        with pytest.raises(SourceError):
+            await Prometheus(Fleet(), http, "http://127.0.0.1:1").by_label("q", "cluster")
+
+
+async def test_sources_that_are_not_configured_say_how_to() -> None:
+    fleet = Fleet()
+    async with aiohttp.ClientSession() as http:
+        await Prometheus(fleet, http, "").run()
+        await ClusterObjects(fleet, http, (), None).run()
+    told = {source["name"]: source for source in fleet.sources.documents()}
+    assert {source["state"] for source in told.values()} == {"off"}
+    assert "--prometheus" in str(told["prometheus"]["remedy"])
+    assert "--cluster-api" in str(told["cluster objects"]["remedy"])
+
+
+async def test_a_clusters_upcoming_nodes_are_counted_by_phase(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    items = [{"status": {"phase": "Launched"}}, {"status": {"phase": "Launched"}}, {}]
+    fleet = Fleet()
+    async with aiohttp.ClientSession() as http:
+        async with answering({"items": items}) as url:
+            assert await ClusterObjects(fleet, http, (), token)._read(("atlas", url)) == ""
+        async with answering({}, 403) as url:
+            assert "answers 403" in await ClusterObjects(fleet, http, (), None)._read(("b", url))
+    assert fleet.upcoming == {"atlas": {"Launched": 2, "Unknown": 1}}
+
+
+@pytest.mark.parametrize(
+    ("address", "page"),
+    [("10.0.0.1:7780", "10.0.0.1:8780"), (":7780", "127.0.0.1:8780"), ("x", ""), ("h:65000", "")],
+)
+def test_a_shards_page_is_guessed_from_its_address(address: str, page: str) -> None:
+    assert guessed(address) == page
