@@ -140,9 +140,11 @@ async def _operator_at_size() -> Row:
             _say(f"making {REQUESTS} CapacityRequests")
             chance = random.Random(1)
             bodies = [request(number, chance) for number in range(REQUESTS)]
+            began = time.monotonic()
             await _all_at_once(
                 bodies, lambda body: client.create(CREATED, body, "default", deadline=PATIENCE)
             )
+        _say(f"made in {time.monotonic() - began:.0f} s")
         shard = AckingShard()
         server = WireServer(("bigfleet.v1alpha1.Shard",), None)
         shard_pb2_grpc.add_ShardServicer_to_server(shard, server.grpc)  # type: ignore[arg-type]
@@ -175,9 +177,11 @@ async def _measured(arguments: list[str], holds: Callable[[], bool]) -> Row:
 
 async def operator_child(kubeconfig: str, address: str) -> None:
     """The operator, as `bigfleet operator` runs it, looked at from inside."""
+    from bigfleet.observe.logs import configure_logs
     from bigfleet.operator.server import Running, serve
     from bigfleet.operator.settings import OperatorSettings
 
+    configure_logs()
     settings = OperatorSettings.load(
         {
             "cluster_id": "c-1", "shard_addr": address, "kubeconfig": kubeconfig,

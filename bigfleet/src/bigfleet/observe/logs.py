@@ -1,8 +1,8 @@
 """Log lines: `<time> <LEVEL> <message> key=value ...` on stderr, or the same as JSON.
 
-Code calls the standard library's loggers; what it passes as `extra` becomes the keys. Values are
-quoted where a line would otherwise not stay a line. Secrets and bootstrap blobs are never given to
-a logger.
+Code calls the standard library's loggers, or structlog's; what it passes as `extra`, or as keys,
+becomes the keys. Values are quoted where a line would otherwise not stay a line. Secrets and
+bootstrap blobs are never given to a logger.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ LEVELS: Final = {
 }
 _NAMES: Final = {logging.WARNING: "WARN", logging.CRITICAL: "ERROR"}
 _OURS: Final = frozenset({"event", "_record", "_from_structlog", "exception", "stack"})
+_RESERVED: Final = frozenset(logging.makeLogRecord({}).__dict__) - {"exc_info", "stack_info"}
 Event = MutableMapping[str, object]
 
 
@@ -45,6 +46,18 @@ def configure_logs(form: str = "text", level: str = "info", file: TextIO | None 
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(LEVELS[level])
+    structlog.configure(
+        processors=[_without_reserved, structlog.stdlib.render_to_log_kwargs],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+
+
+def _without_reserved(_logger: WrappedLogger, _method: str, event: Event) -> Event:
+    """Keys that the standard library keeps for itself get a line after them."""
+    for key in _RESERVED & event.keys():
+        event[f"{key}_"] = event.pop(key)
+    return event
 
 
 def make_formatter(form: str) -> logging.Formatter:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+import structlog
 
 from bigfleet.observe.logs import LogSettingsError, configure_logs
 
@@ -26,6 +27,16 @@ def written(form: str = "text", level: str = "info") -> io.StringIO:
     file = io.StringIO()
     configure_logs(form, level, file)
     return file
+
+
+def test_structlogs_loggers_write_the_same_lines() -> None:
+    file = written()
+    structlog.get_logger().warning("watch interrupted", resource="pods", name="x", again_in=0.5)
+    structlog.get_logger().debug("nobody wants to know")
+    assert re.fullmatch(
+        r"\S+ WARN watch interrupted resource=pods again_in=0.5 name_=x\n", file.getvalue()
+    )
+    structlog.reset_defaults()
 
 
 def test_a_line_is_time_level_message_and_keys() -> None:
