@@ -5,7 +5,22 @@ import pytest
 from bigfleet.decision import ActionKind, Carry, Policy, Reason, work
 from bigfleet.model import CapacityType, Need, Profile
 from bigfleet.model.facts import ClusterFacts
-from worlds import NOW, RACK, A, B, S, after, decide, label, machine, need, replace, serving, shard
+from worlds import (
+    NOW,
+    RACK,
+    ZONE,
+    A,
+    B,
+    S,
+    after,
+    decide,
+    label,
+    machine,
+    need,
+    replace,
+    serving,
+    shard,
+)
 
 K = ActionKind
 
@@ -133,6 +148,13 @@ def test_gangs_of_one_machine_each_fold_into_one_plain_need() -> None:
     assert len(outcome.does) == 3
     stamps = [outcome.stamp(f"m-{i}") for i in range(3)]
     assert sorted(stamp.group for stamp in stamps if stamp) == ["g-0", "g-1", "g-2"]
+
+
+def test_gangs_that_fold_are_spread_no_more_than_gangs_that_do_not() -> None:
+    rows = [need(cpu=8, unit=4, same=RACK, spread=(ZONE, 1), group=f"g-{i}") for i in range(3)]
+    fleet = [machine(f"m-{i}", cpu=8, rack=f"r-{i}", zone="z-1") for i in range(3)]
+    dear = machine("m-far", cpu=8, rack="r-9", zone="z-2", price=9.0)
+    assert set(decide([*fleet, dear], rows).does) == {"m-0", "m-1", "m-2"}
 
 
 def test_what_a_fold_cannot_place_on_whole_machines_is_served_as_gangs() -> None:
