@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "providers" / "_template"
+CHARTS = Path("deploy") / "helm"
+LIBRARY = "bigfleet-provider-lib"
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc", ".*_cache")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -53,6 +55,7 @@ def words_for(name: str) -> list[tuple[str, str]]:
         ('name="template"', f'name="{name}"'),
         ("provider `template`", f"provider `{name}`"),
         ("# Provider template", f"# Provider {name}"),
+        ("The provider template of", f"The provider {name} of"),
         ("template_cloud", f"{package}_cloud"),
         ("EXAMPLE_TOKEN", f"{package.upper()}_TOKEN"),
     ]
@@ -74,7 +77,21 @@ def copy_template(name: str, dest: Path | None, root: Path = ROOT) -> Path:
     target = root / "providers" / name if dest is None else dest / f"bigfleet-provider-{name}"
     if target.exists():
         raise CannotCopyError(f"{target} exists; choose another name or remove it")
-    shutil.copytree(TEMPLATE, target, ignore=LEFT_OUT)
+    copy_renamed(TEMPLATE, target, name)
+    chart = ROOT / CHARTS / "bigfleet-provider-template"
+    if dest is None:
+        copy_renamed(chart, root / CHARTS / f"bigfleet-provider-{name}", name)
+        make_known(name, root / "pyproject.toml")
+    else:
+        copy_renamed(chart, target / "chart", name)
+        shutil.copytree(ROOT / CHARTS / LIBRARY, target / "chart" / "charts" / LIBRARY)
+        settle_outside(name, target)
+    return target
+
+
+def copy_renamed(source: Path, target: Path, name: str) -> None:
+    """Copy a folder with everything in it under the new name."""
+    shutil.copytree(source, target, ignore=LEFT_OUT)
     for path in sorted(target.rglob("*"), key=lambda path: -len(path.parts)):
         if path.is_file():
             text = path.read_text("utf-8")
@@ -82,11 +99,6 @@ def copy_template(name: str, dest: Path | None, root: Path = ROOT) -> Path:
         new = path.with_name(renamed(path.name, name))
         if new != path:
             path.rename(new)
-    if dest is None:
-        make_known(name, root / "pyproject.toml")
-    else:
-        settle_outside(name, target)
-    return target
 
 
 def make_known(name: str, pyproject: Path) -> None:

@@ -26,6 +26,8 @@ async def test_a_copy_outside_the_repository_serves_and_passes_its_tests(tmp_pat
     assert [path for path in left if "test_template" not in path.name] == []
     assert (folder / "tests" / "support" / "my_cloud_cloud.py").exists()
     assert not [p for p in folder.rglob("*.md") if "providers/my-cloud/" in p.read_text("utf-8")]
+    assert "bigfleet-provider-my-cloud" in (folder / "chart" / "Chart.yaml").read_text("utf-8")
+    assert (folder / "chart" / "charts" / "bigfleet-provider-lib" / "Chart.yaml").exists()
     assert "COPY api" not in (folder / "Dockerfile").read_text("utf-8")
     path = os.pathsep.join([str(folder / "src"), os.environ.get("PYTHONPATH", "")])
     environment = {"PYTHONPATH": path}
@@ -56,6 +58,9 @@ def test_a_copy_inside_is_made_known_to_the_tools(tmp_path: Path) -> None:
     assert (folder / "src" / "bigfleet_provider_mycloud" / "substrate.py").exists()
     text = (tmp_path / "pyproject.toml").read_text("utf-8")
     assert "providers/mycloud/src" in text
+    chart = tmp_path / "deploy" / "helm" / "bigfleet-provider-mycloud"
+    assert "The provider mycloud of BigFleet" in (chart / "Chart.yaml").read_text("utf-8")
+    assert "template" not in (chart / "values.schema.json").read_text("utf-8")
     with pytest.raises(new_provider.CannotCopyError, match="exists"):
         new_provider.copy_template("mycloud", None, tmp_path)
 
