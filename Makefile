@@ -58,12 +58,13 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: bench
-bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard, coordinator or dashboard picks a part
+bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard, coordinator, operator or dashboard picks a part
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)") \
 		--outside "provider=$(BIN)/python -m providerkit.bench" \
 		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard" \
 		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py" \
+		--outside "operator=$(BIN)/python tools/bench_operator.py" \
 		--outside "dashboard=$(BIN)/python tools/bench_dashboard.py"
 
 .PHONY: soak
