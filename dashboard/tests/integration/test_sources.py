@@ -1,7 +1,7 @@
 """Sources over real gRPC and HTTP: leaders followed, silence named, certificates renewed."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
@@ -10,9 +10,9 @@ import grpc.aio
 import pytest
 import trustme
 from aiohttp import web
+from google.protobuf.message import Message
 
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
-from bigfleet_api.v1alpha1 import coordinator_pb2_grpc as rpc
 from bigfleet_dashboard.config import Tls
 from bigfleet_dashboard.errors import ConfigError, SourceError
 from bigfleet_dashboard.sources.channels import Channels
@@ -25,59 +25,47 @@ from bigfleet_dashboard.state.fleet import Fleet
 Context = grpc.aio.ServicerContext[object, object]
 
 
-class Replica(rpc.CoordinatorServicer):
-    """A coordinator that leads, or knows who does."""
+SERVICE = "bigfleet.v1alpha1.Coordinator"
+ANSWERS: dict[str, Message] = {
+    "ListShards": pb.ListShardsResponse(
+        shards=[pb.ShardRegistryEntry(shard_id="s-1", address="a:1")]
+    ),
+    "ListShardReports": pb.ListShardReportsResponse(),
+    "ListDomainAssignments": pb.ListDomainAssignmentsResponse(),
+    "ListQuotas": pb.ListQuotasResponse(),
+    "ListProviders": pb.ListProvidersResponse(),
+    "ListClusters": pb.ListClustersResponse(
+        clusters=[pb.ClusterBinding(cluster_id="c", shard_id="s-1")]
+    ),
+    "ListInstructions": pb.ListInstructionsResponse(),
+    "ListMoves": pb.ListMovesResponse(),
+}
+
+
+class Replica:
+    """A coordinator that leads, or knows who does: its reads and nothing else."""
 
     def __init__(self, leader: str | None) -> None:
         self.leader = leader
         """None when it leads itself; empty when it knows nobody."""
 
-    async def _led(self, context: Context) -> None:
-        if self.leader is not None:
-            trailing = (("bigfleet-leader", self.leader),) if self.leader else ()
-            code = grpc.StatusCode.FAILED_PRECONDITION
-            await context.abort(code, "coordinator: not leader", trailing)
+    def handler(self) -> grpc.GenericRpcHandler:
+        """What a server calls."""
+        handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            name: grpc.unary_unary_rpc_method_handler(self._answering(answer.SerializeToString()))
+            for name, answer in ANSWERS.items()
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
-    async def ListShards(  # noqa: N802
-        self, request: pb.ListShardsRequest, context: Context
-    ) -> pb.ListShardsResponse:
-        await self._led(context)
-        return pb.ListShardsResponse(shards=[pb.ShardRegistryEntry(shard_id="s-1", address="a:1")])
+    def _answering(self, answer: bytes) -> Callable[[bytes, Context], Awaitable[bytes]]:
+        async def reply(_request: bytes, context: Context) -> bytes:
+            if self.leader is not None:
+                trailing = (("bigfleet-leader", self.leader),) if self.leader else ()
+                code = grpc.StatusCode.FAILED_PRECONDITION
+                await context.abort(code, "coordinator: not leader", trailing)
+            return answer
 
-    async def ListShardReports(  # noqa: N802
-        self, request: pb.ListShardReportsRequest, context: Context
-    ) -> pb.ListShardReportsResponse:
-        return pb.ListShardReportsResponse()
-
-    async def ListDomainAssignments(  # noqa: N802
-        self, request: pb.ListDomainAssignmentsRequest, context: Context
-    ) -> pb.ListDomainAssignmentsResponse:
-        return pb.ListDomainAssignmentsResponse()
-
-    async def ListQuotas(  # noqa: N802
-        self, request: pb.ListQuotasRequest, context: Context
-    ) -> pb.ListQuotasResponse:
-        return pb.ListQuotasResponse()
-
-    async def ListProviders(  # noqa: N802
-        self, request: pb.ListProvidersRequest, context: Context
-    ) -> pb.ListProvidersResponse:
-        return pb.ListProvidersResponse()
-
-    async def ListClusters(  # noqa: N802
-        self, request: pb.ListClustersRequest, context: Context
-    ) -> pb.ListClustersResponse:
-        return pb.ListClustersResponse(clusters=[pb.ClusterBinding(cluster_id="c", shard_id="s-1")])
-
-    async def ListInstructions(  # noqa: N802
-        self, request: pb.ListInstructionsRequest, context: Context
-    ) -> pb.ListInstructionsResponse:
-        return pb.ListInstructionsResponse()
-
-    async def ListMoves(  # noqa: N802
-        self, request: pb.ListMovesRequest, context: Context
-    ) -> pb.ListMovesResponse:
-        return pb.ListMovesResponse()
+        return reply
 
 
 @contextlib.asynccontextmanager
@@ -85,7 +73,7 @@ async def serving(
     replica: Replica, credentials: grpc.ServerCredentials | None = None
 ) -> AsyncIterator[str]:
     server = grpc.aio.server()
-    rpc.add_CoordinatorServicer_to_server(replica, server)  # type: ignore[no-untyped-call]
+    server.add_generic_rpc_handlers((replica.handler(),))
     if credentials is None:
         port = server.add_insecure_port("127.0.0.1:0")
     else:
