@@ -65,6 +65,7 @@ bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provide
 		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard" \
 		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py" \
 		--outside "operator=$(BIN)/python tools/bench_operator.py" \
+		--outside "e2e=$(BIN)/python tools/bench_e2e.py" \
 		--outside "dashboard=$(BIN)/python tools/bench_dashboard.py"
 
 .PHONY: soak

@@ -3,23 +3,13 @@
 import statistics
 import time
 from collections.abc import Callable
-from datetime import datetime
 
 import pytest
+from e2e_scenarios import PENDING, pods_at_once, pods_in_a_row
 from e2e_words import FleetOn
-from real_fleet import Cluster, deployment, eventually
+from real_fleet import deployment, eventually
 
 Record = Callable[[str, object], None]
-
-
-def seconds_to_run(cluster: Cluster) -> list[float]:
-    """From the creation of each pod to its start, to the second as the API server tells it."""
-    found = []
-    for pod in cluster.pods("Running"):
-        made = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
-        begun = datetime.fromisoformat(pod["status"]["startTime"])
-        found.append((begun - made).total_seconds())
-    return sorted(found)
 
 
 def test_pending_pods_get_nodes_and_run(fleet_on: FleetOn) -> None:
@@ -54,11 +44,10 @@ def test_requests_are_acknowledged_and_can_be_selected_by_phase(fleet_on: FleetO
     with fleet_on(slots=4) as fleet:
         (east,) = fleet.clusters
         east.apply(deployment("web", 3), deployment("giant", 1, cpu="500"))
-        pending = ("--field-selector", "status.phase=Pending")
         eventually(
             lambda: (
                 len(east.get("capacityrequests")) == 4
-                and not east.get("capacityrequests", *pending)
+                and not east.get("capacityrequests", *PENDING)
             ),
             "all requests are acknowledged",
         )
@@ -107,18 +96,11 @@ def test_two_hundred_pods_one_after_the_other_wait_a_few_seconds_each(
     fleet_on: FleetOn, record_property: Record
 ) -> None:
     with fleet_on(slots=80) as fleet:
-        (east,) = fleet.clusters
-        east.apply(deployment("web", 1))
-        east.until_running(1)
-        for count in range(5, 201, 5):
-            east.scale("web", count)
-            time.sleep(1.0)
-        east.until_running(200)
-        waits = seconds_to_run(east)
-        p50, p99 = statistics.median(waits), waits[int(len(waits) * 0.99) - 1]
-        record_property("seconds p50, p99", (p50, p99))
-        assert p50 <= 6
-        assert p99 <= 15
+        waits = pods_in_a_row(fleet.clusters[0], 200)
+    p50, p99 = statistics.median(waits), waits[int(len(waits) * 0.99) - 1]
+    record_property("seconds p50, p99", (p50, p99))
+    assert p50 <= 6
+    assert p99 <= 15
 
 
 @pytest.mark.deep
@@ -126,20 +108,7 @@ def test_a_thousand_pods_at_once_run_within_ninety_seconds(
     fleet_on: FleetOn, record_property: Record
 ) -> None:
     with fleet_on(slots=300) as fleet:
-        (east,) = fleet.clusters
-        begun = time.monotonic()
-        east.apply(deployment("web", 1000))
-        pending = ("--field-selector", "status.phase=Pending")
-        eventually(
-            lambda: (
-                len(east.get("capacityrequests")) == 1000
-                and not east.get("capacityrequests", *pending)
-            ),
-            "all requests are acknowledged",
-            poll=1.0,
-        )
-        acknowledged = time.monotonic() - begun
-        eventually(lambda: east.running() == 1000, "all pods run", 180, poll=1.0)
-        took = time.monotonic() - begun
-        record_property("seconds to acknowledged, running", (acknowledged, took))
-        assert took <= 90
+        acknowledged, running = pods_at_once(fleet.clusters[0], 1000)
+    record_property("seconds to acknowledged, running", (acknowledged, running))
+    assert acknowledged <= 30
+    assert running <= 90
