@@ -39,7 +39,7 @@ def node_state(
         supersedes_key=node_key(machine.id),
         machine_id=machine.id,
         cluster_id=cluster,
-        state=provider_pb2.MachineState.ValueType(machine.state),
+        state=provider_pb2.MachineState.ValueType(shown_state(machine)),
         node_name=node_name,
         provider_id=machine.host.ref if machine.host else "",
         last_error=machine.last_error if machine.state is MachineState.FAILED else "",
@@ -48,6 +48,14 @@ def node_state(
         taints=taints_of(machine.labels.get(LABEL_TAINTS, "")),
         withdrawn=withdrawn,
     )
+
+
+def shown_state(machine: Machine) -> MachineState:
+    """The state a cluster is shown. One in its grace is on its way out, also for an operator that
+    was away when it was told so: by this it knows that what it finds cordoned shall go."""
+    if machine.leaving is not None and machine.state is MachineState.CONFIGURED:
+        return MachineState.DRAINING
+    return machine.state
 
 
 def gone(machine: Machine, cluster: str) -> shard_pb2.NodeStateUpdate:

@@ -35,7 +35,7 @@ PATIENCE_SECONDS: Final = 5.0
 """How long the provider may take to answer before a cluster is told what was ordered."""
 _SHOWN: Final = (
     "state", "cluster", "host", "instance_type", "zone", "labels", "resources", "allocatable",
-    "last_error",
+    "last_error", "leaving",
 )  # fmt: skip
 
 

@@ -63,6 +63,21 @@ async def test_every_state_of_a_machines_life_is_told_and_idle_ends_it() -> None
     assert await told(line) == []
 
 
+async def test_a_machine_in_its_grace_is_draining_also_for_an_operator_that_was_away() -> (
+    None
+):
+    desk = Desk()
+    line = await desk.greet()
+    desk.book.take(machine("m-1", cluster="c-1"))
+    await told(line)
+    desk.book.leave("m-1", None)
+    assert await told(line) == [("m-1", "Draining", False)]
+    again = await desk.greet()
+    assert await told(again) == [("m-1", "Draining", False)]
+    desk.book.stay("m-1")
+    assert await told(again) == [("m-1", "Configured", False)]
+
+
 async def test_a_state_that_is_over_within_a_moment_is_not_told() -> None:
     desk = Desk()
     line = await desk.greet()
@@ -167,8 +182,6 @@ async def test_what_is_not_shown_is_not_told() -> None:
     desk.book.take(machine("m-1", cluster="c-1"))
     line = await desk.greet()
     await told(line)
-    desk.book.leave("m-1", None)
-    desk.book.stay("m-1")
     desk.book.exclude("m-1", True)
     desk.book.take(replace(machine("m-1", cluster="c-1"), price_per_hour=5.0))
     assert await told(line) == []
