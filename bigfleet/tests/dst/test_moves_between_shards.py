@@ -34,7 +34,7 @@ from whole.several import (
 SECOND = 1_000_000_000
 WHO = ("s1", "s2", "coordinator")
 IS_NIGHT = os.environ.get("MODE") == "nightly"
-MOMENTS = 6
+MOMENTS = 4
 """Of each process and tier, tried with every change."""
 
 

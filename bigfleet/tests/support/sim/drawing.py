@@ -87,6 +87,8 @@ class Plan:
     """Cluster -> its shard; all others call the first one."""
     quota_share: float = 0.0
     """Of a provider's slots, what all shards together may hold; 0 for no quotas."""
+    cycle_gap: float = 0.2
+    """Least seconds between two cycles of a shard."""
 
     def shard_of(self, cluster: str) -> str:
         """The shard that a cluster calls."""
@@ -132,7 +134,8 @@ def draw(seed: int, *, seconds: float = MINUTES * 60) -> Plan:
         [cluster.name for cluster in clusters],
         shards,
     )
-    return Plan(seed, severity, seconds, providers, clusters, faults, shards, homes, share)
+    gap = Random(f"gap-{seed}").choice((0.2, 1.0, 2.0))
+    return Plan(seed, severity, seconds, providers, clusters, faults, shards, homes, share, gap)
 
 
 def _providers(rng: Random) -> tuple[ProviderPlan, ...]:

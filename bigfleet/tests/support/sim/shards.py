@@ -124,11 +124,11 @@ class Life:
     # -- putting it together ---------------------------------------------------------------------
 
     def _tuning(self) -> Tuning:
-        name = self.host.name
+        name, gap = self.host.name, self._world.plan.cycle_gap
         if self._world.coordinator is not None:
-            return Tuning(shard_id=name, address=f"{name}:7780", coordinators=(COORDINATOR,))
+            return Tuning(name, f"{name}:7780", coordinators=(COORDINATOR,), min_cycle_gap=gap)
         sites = [ProviderSite(name, f"{name}:9001", REGION) for name in self._world.providers]
-        return Tuning(shard_id=name, providers=tuple(sites))
+        return Tuning(name, providers=tuple(sites), min_cycle_gap=gap)
 
     def _ports(self) -> product.World:
         world, process, disk = self._world, self.process, self._disk
