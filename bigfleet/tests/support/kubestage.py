@@ -74,6 +74,7 @@ class Stage:
         self.shard = ScriptedShard()
         self._template, self._seed = template, seed
         self._running: asyncio.Task[None] | None = None
+        self._leading: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.start()
 
     def start(self) -> None:
@@ -112,15 +113,22 @@ class Stage:
     async def stop(self) -> None:
         """The operator ends."""
         if self._running is not None:
+            self._leading.cancel()
             self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+            await asyncio.gather(self._leading, self._running, return_exceptions=True)
             self._running = None
 
     async def _live(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.watches.run())
             await self.watches.wait_synced()
-            group.create_task(self.operator.lead())
+            self._leading = group.create_task(self.operator.lead())
+
+    async def lead_again(self) -> None:
+        """The lease is lost and taken again, in the same process."""
+        self._leading.cancel()
+        await asyncio.gather(self._leading, return_exceptions=True)
+        self._leading = asyncio.ensure_future(self.operator.lead())
 
     def counted(self, name: str, **labels: str) -> float:
         """The value of a metric."""

@@ -150,6 +150,7 @@ class Operator:
 
     async def lead(self) -> None:
         """Act for this cluster until cancelled."""
+        self.rollups.begin()
         self.drains.resume()
         try:
             async with asyncio.TaskGroup() as group:

@@ -118,6 +118,8 @@ class RollUps:
         self._carried: dict[int, list[Key]] = {}
         """By roll-up: requests that were in it first, and are not acknowledged."""
         self._acknowledged = 0
+        self.unmet: set[Key] = set()
+        """Requests whose status says that they are not met."""
         self.on_change: list[Callable[[], None]] = []
 
     def __len__(self) -> int:
@@ -180,6 +182,7 @@ class RollUps:
             return
         self._leave_row(entry)
         self._fresh.pop(key, None)
+        self.unmet.discard(key)
         self._acknowledged -= entry.is_acknowledged
         self._changed()
 
@@ -201,6 +204,13 @@ class RollUps:
         self._carry(timestamp, comparisons=comparisons)
         frame = _ROLLUP_TAG + _varint(len(body)) + body
         return Built(timestamp, frame, len(rows), len(self._rows) - len(rows))
+
+    def begin(self) -> None:
+        """A new leadership: who is not acknowledged waits for a roll-up of ours."""
+        self._carried.clear()
+        for key, entry in self._entries.items():
+            if not entry.is_acknowledged:
+                self._fresh[key] = None
 
     def taken(self, timestamp: int) -> list[Entry]:
         """A roll-up was taken: requests that were in it and still wait to be told."""
@@ -242,6 +252,7 @@ class RollUps:
         entry.is_acknowledged = is_acknowledged
         conditions = request.status.conditions or ()
         entry.is_unmet = any(c.type == UNMET and c.status == "True" for c in conditions)
+        (self.unmet.add if entry.is_unmet else self.unmet.discard)(entry.key)
 
     def _encode(self) -> None:
         for key in self._stale:

@@ -170,6 +170,8 @@ class PodController:
                 self._busy.discard(key)
                 if key in self._queue:
                     self._bell.set()
+            # Most looks change nothing and wait for nobody; others have to get their turn.
+            await asyncio.sleep(0)
 
     async def _look(self, key: Key) -> None:
         loop = asyncio.get_running_loop()

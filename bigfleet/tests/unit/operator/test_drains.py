@@ -192,6 +192,30 @@ def test_a_restart_calls_off_what_the_shard_does_not_confirm_in_a_minute() -> No
     play(scene, one_node)
 
 
+def test_a_lease_that_is_lost_and_taken_again_goes_on_draining() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.api.budgets["default", "web-0"] = 10_000
+        await instructed(stage, grace=600)
+        await stage.shard.frame("reclaim_ack")
+        await stage.lead_again()
+        stage.api.budgets.clear()
+        await until(lambda: acks(stage)[-1].nodes_drained == 1)
+
+    play(scene, one_node)
+
+
+def test_a_node_that_goes_in_the_middle_ends_its_drain() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.api.budgets["default", "web-0"] = 10_000
+        await instructed(stage, grace=600)
+        await stage.shard.frame("reclaim_ack")
+        stage.api.remove("Node", "n-1")
+        ack = (await stage.shard.frame("reclaim_ack", 2)).reclaim_ack
+        assert ack.nodes_drained == 1
+
+    play(scene, one_node)
+
+
 def test_a_machine_shown_as_draining_confirms() -> None:
     async def scene(stage: Stage) -> None:
         stage.api.budgets["default", "web-0"] = 10_000

@@ -379,3 +379,33 @@ def test_an_empty_rollup_is_never_sent_before_the_list_is_complete() -> None:
         assert rollup.needs[0].aggregate_resources["cpu"] == "2"
 
     play(scene, two_requests)
+
+
+def test_a_lease_that_is_lost_and_taken_again_leaves_nobody_pending() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.shard.frame("rollup")
+        stage.api.refuse = lambda r: (
+            refusal(500, "InternalError", "no") if r.method == "PATCH" else None
+        )
+        stage.api.put(request("c"))
+        await asyncio.sleep(15)
+        await stage.lead_again()
+        stage.api.refuse = lambda _r: None
+        await until(lambda: phase(stage.api, "c") == "Acknowledged")
+
+    play(scene, two_requests)
+
+
+def test_an_upcoming_node_that_somebody_deletes_or_changes_is_put_right() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.shard.frame("rollup")
+        await stage.shard.send(node_state_update=machine("m-1", S.MACHINE_STATE_CONFIGURED))
+        await until(lambda: upcoming(stage, "un-m-1") == "Ready")
+        stage.api.remove("UpcomingNode", "un-m-1")
+        await until(lambda: upcoming(stage, "un-m-1") == "Ready")
+        changed = stage.api.get("UpcomingNode", "un-m-1")
+        assert changed is not None
+        stage.api.put({**changed, "status": {"phase": "Failed"}})
+        await until(lambda: upcoming(stage, "un-m-1") == "Ready")
+
+    play(scene)

@@ -49,7 +49,8 @@ class Verdicts:
         self._client, self._clock, self._rollups = client, clock, rollups
         self._unmet: dict[RowKey, Unmet] = {}
         self._said: dict[tuple[str, str], str] = {}
-        """What a request's condition says now: the reason, or nothing."""
+        """The reason that we wrote on a request."""
+        self._opened_at = clock.monotonic()
 
     def hear(self, verdicts: pb.NeedVerdicts) -> None:
         """What changed."""
@@ -74,6 +75,7 @@ class Verdicts:
     def session_opened(self) -> None:
         """A new session tells everything again."""
         self._unmet.clear()
+        self._opened_at = self._clock.monotonic()
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -110,11 +112,14 @@ class Verdicts:
                         or self._said.get(entry.key, unmet.reason) != unmet.reason
                     ):
                         yield entry, unmet
-        for request, reason in list(self._said.items()):
+        for request in [one for one in self._said if one not in self._rollups]:
+            del self._said[request]
+        if now - self._opened_at < PATIENCE_SECONDS:
+            # The shard may not have told yet what is still unmet.
+            return
+        for request in list(self._rollups.unmet):
             known = self._rollups.get(request)
-            if known is None:
-                del self._said[request]
-            elif reason and known.row.demand.key not in self._unmet:
+            if known is not None and known.row.demand.key not in self._unmet:
                 yield known, None
 
     async def _write(self, entry: Entry, unmet: Unmet | None) -> None:
@@ -131,8 +136,13 @@ class Verdicts:
         await self._client.apply(
             REQUESTS, name, body, namespace, manager=MANAGER, subresource="status"
         )
-        self._said[entry.key] = "" if unmet is None else unmet.reason
         entry.is_unmet = unmet is not None
+        if unmet is None:
+            self._said.pop(entry.key, None)
+            self._rollups.unmet.discard(entry.key)
+        else:
+            self._said[entry.key] = unmet.reason
+            self._rollups.unmet.add(entry.key)
 
 
 def reason_word(reason: int) -> str:

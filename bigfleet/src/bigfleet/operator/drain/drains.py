@@ -162,6 +162,8 @@ class Drains:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._drains.clear()
+        self._emptiers.clear()
 
     # -- one drain -------------------------------------------------------------------------------
 
@@ -171,8 +173,13 @@ class Drains:
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a drain failed", exc_info=error)
 
     async def _run(self, drain: Drain, gone: int) -> None:
         loop = asyncio.get_running_loop()
@@ -295,6 +302,8 @@ class Drains:
             self._node_left(name)
 
     def _node_left(self, name: str) -> None:
+        if (emptier := self._emptiers.get(name)) is not None:
+            emptier.release()
         for drain in list(self._drains.values()):
             if name in drain.nodes:
                 drain.empty.add(name)

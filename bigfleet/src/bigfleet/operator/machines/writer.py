@@ -105,6 +105,9 @@ class Machines:
             if machine_id not in self._known or not self._writing:
                 self._known[machine_id] = written
                 self._tell(machine_id)
+            elif written != self._known[machine_id] and machine_id not in self._withdrawn:
+                # Somebody else changed it, or what we wrote is not what we thought.
+                self._queue(machine_id)
 
     def hear(self, update: pb.NodeStateUpdate) -> None:
         """A frame of the shard."""

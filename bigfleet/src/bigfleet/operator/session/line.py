@@ -7,6 +7,7 @@ TLS files that changed are used by the next line; an open one is not cut for the
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 import grpc
@@ -25,13 +26,19 @@ _Call = grpc.aio.StreamStreamCall[bytes, pb.ShardMessage]
 class GrpcDial:
     """Lines to the shard at an address; plaintext without TLS files."""
 
-    def __init__(self, address: str, tls: ClientTls | None = None) -> None:
-        self._address, self._tls = address, tls
+    def __init__(
+        self,
+        address: str,
+        tls: ClientTls | None = None,
+        on_fresh: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._address, self._tls, self._on_fresh = address, tls, on_fresh
         self._channel: grpc.aio.Channel | None = None
 
     async def __call__(self) -> GrpcLine:
         """A new line on the one connection, which is dialled when first used."""
         if self._tls is not None and self._tls.fresh():
+            self._on_fresh()
             await self.close()
         if self._channel is None:
             credentials = None if self._tls is None else self._tls.credentials
