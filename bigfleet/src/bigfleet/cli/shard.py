@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from bigfleet.shard.settings import ShardSettings
 
 SWITCH_SECONDS = 0.002
+COLLECT_AFTER = (10_000, 20, 20)
+"""Objects between two collections. What waits for one is little: almost everything here is freed
+by its count, and a look at all that lives would hold up every session."""
 EXAMPLES = (
     "Examples: bigfleet shard --shard-id s-1 --provider-addr cloud=127.0.0.1:9001@eu  |  "
     "BIGFLEET_SHARD_ID=s-1 bigfleet shard --config shard.yaml --dry-run"
@@ -41,6 +44,7 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
         # What was built to start is there to stay; collections need not look at it again.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*COLLECT_AFTER)
 
     await serve(settings.tuning(), serving, stop, listening, warm_up)
 

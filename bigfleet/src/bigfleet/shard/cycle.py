@@ -28,8 +28,8 @@ from bigfleet.shard.ports import Clock, Offload
 PHASES: Final = (
     "ingest", "reconcile", "snapread", "normalise", "phase1", "phase2", "phase3", "emit", "execute",
 )  # fmt: skip
-_AT_ONCE: Final = 200
-"""Orders handed over between two turns of the event loop: some ten milliseconds of work."""
+_AT_ONCE: Final = 64
+"""Orders handed over between two turns of the event loop: about three milliseconds of work."""
 _NS: Final = 1e9
 
 

@@ -8,7 +8,7 @@ that the next cycle counts it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -139,24 +139,23 @@ def begun(machine: Machine, order: Order, now: int = 0) -> Machine:
     """The machine with an order on its way."""
     match order.kind:
         case ActionKind.PROVISION:
-            return replace(machine, state=S.CREATING, stamp=order.stamp)
+            return machine.but(state=S.CREATING, stamp=order.stamp)
         case ActionKind.BOOTSTRAP:
-            return replace(
-                machine,
+            return machine.but(
                 state=S.CONFIGURING,
                 cluster=order.cluster,
                 stamp=order.stamp,
                 idle_since_ns=0,
             )
         case ActionKind.DELETE:
-            return replace(machine, state=S.DELETING, stamp=None, idle_since_ns=0)
+            return machine.but(state=S.DELETING, stamp=None, idle_since_ns=0)
         case ActionKind.KEEP:
             # Whoever claims it back may be another need of its shape than the one it served.
-            return replace(machine, leaving=None, stamp=order.stamp or machine.stamp)
+            return machine.but(leaving=None, stamp=order.stamp or machine.stamp)
         case ActionKind.RECLAIM:
-            return replace(machine, leaving=Leaving(None, now))
+            return machine.but(leaving=Leaving(None, now))
         case ActionKind.PREEMPT:
-            return replace(machine, leaving=Leaving(order.stamp, now))
+            return machine.but(leaving=Leaving(order.stamp, now))
 
 
 def _unchanged(book: Book, fleet: MachineColumns, rows: I64) -> npt.NDArray[np.bool_]:

@@ -25,7 +25,6 @@ from bigfleet.shard.disk import LocalDisk
 from bigfleet.shard.execute.audit import AuditLog
 from bigfleet.shard.execute.rotation import RotatingFile
 from bigfleet.shard.facade import Facade
-from bigfleet.shard.metered import MeteredTransport
 from bigfleet.shard.reading import SERVICE as READ_SERVICE
 from bigfleet.shard.reading import ShardReadServicer
 from bigfleet.shard.sessions.grpc_server import add_sessions
@@ -155,8 +154,7 @@ def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads
         _log.info(
             "dialing out-of-tree provider", extra={"provider": site.name, "address": site.address}
         )
-        transport = GrpcTransport(site.address, serving.tls)
-        return ProviderClient(site, stamps, MeteredTransport(transport, site.name, count, timer))
+        return ProviderClient(site, stamps, GrpcTransport(site.address, serving.tls), count)
 
     return World(
         clock=SystemClock(),

@@ -20,6 +20,9 @@ CLIENT_OPTIONS: Final[tuple[tuple[str, int | str], ...]] = (
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
+    # Probing the bandwidth is a ping for every little answer, a third of what a call costs; a
+    # large message is given the window it needs without it.
+    ("grpc.http2.bdp_probe", 0),
     ("grpc.enable_retries", 0),
     ("grpc.service_config_disable_resolution", 1),
     ("grpc.lb_policy_name", "pick_first"),

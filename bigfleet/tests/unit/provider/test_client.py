@@ -222,3 +222,45 @@ async def test_names_are_unique_and_unknown_ones_are_named() -> None:
 def test_a_site_nobody_could_dial_is_refused(name: str, address: str) -> None:
     with pytest.raises(SiteError):
         ProviderSite(name, address)
+
+
+class Raw(Script):
+    """A transport that leaves acks undecoded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = self.ack.SerializeToString()
+
+    async def mutate_raw(self, method: str, request: object, seconds: float) -> bytes:
+        return self._note(request, seconds, self.answer)
+
+
+async def test_an_ack_brings_the_record_as_it_was_written() -> None:
+    for script in (Script(), Raw()):
+        client = ProviderClient(SITE, FencingStamps("shard-a", 5), script)
+        ack = await client.create("m-1")
+        assert ack.machine is not None
+        assert ack.record == script.ack.machine.SerializeToString()
+
+
+async def test_an_ack_nobody_can_read_is_unusable() -> None:
+    script = Raw()
+    script.answer = b"\xff"
+    with pytest.raises(UnusableAnswerError):
+        await ProviderClient(SITE, FencingStamps("shard-a", 5), script).drain("m-1", 5)
+
+
+@pytest.mark.parametrize("script", [Script(), Raw()])
+async def test_every_call_is_counted_with_how_it_ended(script: Script) -> None:
+    seen: list[tuple[str, str, str]] = []
+    client = ProviderClient(
+        SITE, FencingStamps("shard-a", 5), script, lambda *told: seen.append(told[:3])
+    )
+    await client.create("m-1")
+    await client.list()
+    script.error = CallError(grpc.StatusCode.UNAVAILABLE, "away")
+    with pytest.raises(ProviderError):
+        await client.delete("m-1")
+    assert seen == [
+        ("cloud", "Create", "OK"), ("cloud", "List", "OK"), ("cloud", "Delete", "UNAVAILABLE"),
+    ]  # fmt: skip

@@ -30,7 +30,7 @@ from bigfleet.provider import (
 from bigfleet.shard.book import Book
 from bigfleet.shard.ports import Clock, Offload
 from bigfleet.shard.reconcile.answers import PART, Answer, Inbox, Walk
-from bigfleet.shard.reconcile.digests import Digests
+from bigfleet.shard.reconcile.digests import Digests, digest_of
 from bigfleet.shard.reconcile.feed import Feed
 
 PAGE: Final = 20_000
@@ -171,19 +171,26 @@ class Asking:
                 extra={"provider": feed.name, "count": found.doubled},
             )
         row_of, known, strangers = self._book.inventory.row, self._digests, feed.strangers
+        busy = self._book.busy
         news: list[int] = []
         for begin in range(0, len(last), _MATCHED):
             for place in last[begin : begin + _MATCHED]:
-                digest = found.digests[place]
-                row = row_of(found.ids[place])
+                digest, machine_id = found.digests[place], found.ids[place]
+                row = row_of(machine_id)
                 if row >= 0 and known.holds(row, digest):
-                    if walk is not None:
-                        walk.saw(row)
-                elif digest in strangers and found.ids[place] not in feed.wanted:
+                    feed.unresolved.pop(machine_id, None)
+                elif row >= 0 and known.held(row, digest) and busy(machine_id):
+                    # From before the action on it: what comes of that has another record.
+                    pass
+                elif digest in strangers and machine_id not in feed.wanted:
                     if walk is not None:
                         walk.strangers.add(digest)
+                    continue
                 else:
                     news.append(place)
+                    continue
+                if walk is not None:
+                    walk.saw(row)
             await asyncio.sleep(0)
             strangers = feed.strangers
         return news
@@ -199,8 +206,7 @@ def _find_some(found: _Found, feed: Feed) -> bool:
     payload, ids, digests = page.payload, found.ids, found.digests
     for start, end in zip(page.starts[begin:], page.ends[begin:], strict=True):
         record = payload[start:end]
-        # 0 stands for no digest.
-        digests.append((hash(record) ^ salt) or 1)
+        digests.append(digest_of(record, salt))
         size = record[1] if end - start > 2 and record[0] == _ID else 0x80
         if size < 0x80 and end - start > size + 3 and record[2 + size] == _STATE:
             # As everybody writes it: id, then state.

@@ -150,15 +150,19 @@ class Session:
         self._replay[machine_id] = None
         self._to_feed.set()
 
-    async def ask(self, request: shard_pb2.BootstrapRequest) -> Blob:
-        """Ask for a node's data and wait for it."""
+    async def ask(self, request: shard_pb2.BootstrapRequest, seconds: float) -> Blob:
+        """Ask for a node's data and wait for it so long; TimeoutError after that."""
         if not self.send(shard_pb2.ShardMessage(bootstrap_request=request)):
             raise NoSessionError(f"the session of cluster {self.cluster!r} has ended")
-        answer: asyncio.Future[Blob] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Blob] = loop.create_future()
         self._asked[request.request_id] = answer
+        # A plain timer: asked a thousand times a second, `asyncio.timeout` is felt.
+        late = loop.call_later(seconds, _too_late, answer)
         try:
             return await answer
         finally:
+            late.cancel()
             self._asked.pop(request.request_id, None)
 
     # -- the four tasks --------------------------------------------------------------------------
@@ -273,3 +277,8 @@ class Session:
     def _stopped(self, task: asyncio.Future[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.end(error)
+
+
+def _too_late(answer: asyncio.Future[Blob]) -> None:
+    if not answer.done():
+        answer.set_exception(TimeoutError("no bootstrap data in time"))

@@ -7,7 +7,6 @@ session is what makes up for it. A cluster's demand stays when its session ends.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -193,8 +192,7 @@ class Sessions:
             cluster_id=cluster,
             machine=bootstrap_machine(machine),
         )
-        async with asyncio.timeout(seconds):
-            return await session.ask(request)
+        return await session.ask(request, seconds)
 
     def send_reclaim(self, cluster: str, instruction: Instruction) -> bool:
         """Ask a cluster to empty a node, or to stop doing so; whether a session took it."""

@@ -5,7 +5,7 @@ import logging
 import grpc
 import pytest
 
-from bigfleet.model import MachineState
+from bigfleet.model import Machine, MachineState
 from bigfleet.provider import CallError
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from reconciling import (
@@ -16,6 +16,7 @@ from reconciling import (
     IDLE,
     SPECULATIVE,
     Cloud,
+    Shard,
     on_virtual_time,
     record,
     shard_of,
@@ -96,6 +97,56 @@ async def test_what_the_shard_changed_itself_is_compared_again() -> None:
         shard.lister.refresh_all()
         await shard.after(5)
         assert shard.known("a").state is MachineState.IDLE
+
+
+@on_virtual_time
+async def test_a_record_that_an_action_was_answered_with_is_known_in_the_next_list() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        shard.book.hold("a")
+        shard.book.start("a", MachineState.CONFIGURING, "c-1")
+        cloud.put(record("a", CONFIGURED))
+        seen = shard.providers["cloud"].decode(cloud.machines["a"].SerializeToString())
+        shard.book.take(seen, own=True)
+        shard.lister.took("a", cloud.machines["a"].SerializeToString(deterministic=True))
+        shard.book.free("a")
+        decoded = decodings(shard)
+        assert (await shard.after(15)).changes == 0
+        assert decoded == []
+
+
+@on_virtual_time
+async def test_a_record_from_before_an_action_is_no_news_while_it_runs() -> None:
+    cloud = cloud_of("a")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        shard.book.hold("a")
+        shard.book.start("a", MachineState.CONFIGURING, "c-1")
+        decoded = decodings(shard)
+        shard.lister.refresh_all()
+        await shard.after(5)
+        assert decoded == []
+        assert shard.known("a").state is MachineState.CONFIGURING
+        cloud.put(record("a", CONFIGURED))
+        await shard.after(5)
+        assert decoded
+        shard.book.free("a")
+        await shard.after(5)
+        assert shard.known("a").state is MachineState.CONFIGURED
+
+
+def decodings(shard: Shard) -> list[bytes]:
+    """What is decoded from now on."""
+    client, found = shard.providers["cloud"], list[bytes]()
+    decode = client.decode
+
+    def noted(record: bytes) -> Machine:
+        found.append(record)
+        return decode(record)
+
+    client.decode = noted  # type: ignore[method-assign]
+    return found
 
 
 @on_virtual_time
