@@ -1,6 +1,7 @@
 """The charts as helm renders them, and as a real API server takes them."""
 
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,9 @@ def plane() -> Iterator[ControlPlane]:
         yield started
 
 
+@cache
 def rendered(helm: charts.Helm, name: str, example: str, *more: str) -> Objects:
+    """What a chart gives with an example; every test looks at the same objects."""
     values = charts.CHARTS / name / "ci" / f"{example}.yaml"
     text = helm.template(name, "--values", str(values), *more)
     return [item for item in yaml.safe_load_all(text) if item]
