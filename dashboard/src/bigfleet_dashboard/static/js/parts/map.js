@@ -1,14 +1,22 @@
 // The live map of the fleet: one cell per machine (or per class of machines, when there are very many),
-// grouped and coloured as asked. Drawn on a canvas; arrow keys walk through the cells.
+// grouped and coloured as asked. Drawn on a canvas; arrow keys walk through the cells. Small cells are
+// written as pixels of one picture: a hundred thousand of them must not hold up the page.
 import { fill, h, seg } from "./dom.js";
 import { STATES, clusterColour, ramp, stateColour, token } from "./colours.js";
 import { count, money, plural, shortId, way } from "./format.js";
 import { get } from "./api.js";
 
-const decode = (text, Kind) => new Kind(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+function decode(text, Kind) {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return new Kind(bytes.buffer);
+}
 const GROUPS = { way: (c) => way(c[0]), zone: (c) => c[1] || "no zone", type: (c) => c[2] || "no type", shard: (c) => c[4] };
 const MARKS = new Set(["Failed", "Draining", "Creating", "Configuring", "Deleting"]);
 const HEAD = 20, GAP = 10;
+const PIXELS = 9;
+/** Below this size a cell is a square of pixels, without corners or marks. */
 
 export function fleetMap(open) {
   const canvas = h("canvas", { tabindex: "0", role: "img", "aria-label": "Map of the fleet" });
@@ -16,7 +24,7 @@ export function fleetMap(open) {
   const said = h("p.sr", { role: "status" });
   const tip = document.getElementById("tip");
   const wrap = h("div.map-wrap", {}, canvas, said);
-  let data = null, colourBy = "state", groupBy = "way", only = null, cells = [], size = 12, focus = -1, hover = null;
+  let data = null, colourBy = "state", groupBy = "way", only = null, boxes = [], order = new Uint32Array(0), size = 12, focus = -1, hover = null;
 
   const tools = h("div.tools", {},
     seg("Colour by", [["state", "State"], ["cluster", "Cluster"], ["price", "Price"]], colourBy, (v) => { colourBy = v; only = null; draw(); }),
@@ -35,37 +43,48 @@ export function fleetMap(open) {
 
   const of = (i) => (data.counts ? data.counts[i] : 1);
 
-  /** What a cell is by the present colouring: a key, for colour and legend. */
-  function keyOf(i) {
-    if (colourBy === "state") return data.state[i];
-    if (colourBy === "cluster") return data.cluster[i];
-    return data.classes[data.cls[i]][3];
-  }
-
+  /** Per cell a small number by the present colouring, and what each number is. */
   function palette() {
-    const totals = new Map();
-    for (let i = 0; i < data.cells; i++) totals.set(keyOf(i), (totals.get(keyOf(i)) || 0) + of(i));
-    const keys = [...totals.keys()].sort((a, b) => a - b);
-    const most = Math.max(...keys, 1e-9);
-    const found = new Map();
-    for (const key of keys) {
-      const colour = colourBy === "state" ? stateColour(data.states[key]) : colourBy === "cluster" ? clusterColour(key) : ramp(key / most);
-      const name = colourBy === "state" ? data.states[key] : colourBy === "cluster" ? data.clusters[key] || "Not bound" : `${money(key)}/h`;
-      found.set(key, { colour, name, total: totals.get(key) });
+    const n = data.cells;
+    let keys, names, colours;
+    if (colourBy === "state") {
+      keys = data.state;
+      names = data.states;
+      colours = names.map((name) => (name === "Unspecified" ? token("--line") : stateColour(name)));
+    } else if (colourBy === "cluster") {
+      keys = data.cluster;
+      names = data.clusters.map((name) => name || "Not bound");
+      colours = names.map((_, i) => clusterColour(i));
+    } else {
+      const prices = [...new Set(data.classes.map((c) => c[3]))].sort((x, y) => x - y);
+      const most = Math.max(prices.at(-1) || 0, 1e-9);
+      const number = Uint16Array.from(data.classes, (c) => prices.indexOf(c[3]));
+      keys = new Uint16Array(n);
+      for (let i = 0; i < n; i++) keys[i] = number[data.cls[i]];
+      names = prices.map((price) => `${money(price)}/h`);
+      colours = prices.map((price) => ramp(price / most));
     }
-    return found;
+    const totals = new Uint32Array(names.length);
+    for (let i = 0; i < n; i++) totals[keys[i]] += of(i);
+    return { keys, names, colours, totals };
   }
 
+  /** Cells by group: their numbers one group after the other, and where each group begins. */
   function groups() {
-    const found = new Map();
-    const name = GROUPS[groupBy];
-    const names = data.classes.map(name);
-    for (let i = 0; i < data.cells; i++) {
-      const key = names[data.cls[i]];
-      if (!found.has(key)) found.set(key, []);
-      found.get(key).push(i);
-    }
-    return [...found.entries()];
+    const titles = [], known = new Map();
+    const ofClass = Uint16Array.from(data.classes, (c) => {
+      const title = GROUPS[groupBy](c);
+      if (!known.has(title)) { known.set(title, titles.length); titles.push(title); }
+      return known.get(title);
+    });
+    const counts = new Uint32Array(titles.length);
+    for (let i = 0; i < data.cells; i++) counts[ofClass[data.cls[i]]]++;
+    const starts = new Uint32Array(titles.length + 1);
+    for (let g = 0; g < titles.length; g++) starts[g + 1] = starts[g] + counts[g];
+    const next = starts.slice();
+    order = new Uint32Array(data.cells);
+    for (let i = 0; i < data.cells; i++) order[next[ofClass[data.cls[i]]]++] = i;
+    return titles.map((title, g) => ({ title, from: starts[g], to: starts[g + 1], length: counts[g] })).filter((g) => g.length);
   }
 
   /** The largest cell with which everything fits a reasonable height. */
@@ -77,7 +96,7 @@ export function fleetMap(open) {
       const per = Math.max(1, Math.floor(each / s));
       let height = 0;
       for (let g = 0; g < all.length; g += columns) {
-        height += HEAD + GAP + Math.max(...all.slice(g, g + columns).map(([, list]) => Math.ceil(list.length / per))) * s;
+        height += HEAD + GAP + Math.max(...all.slice(g, g + columns).map((each) => Math.ceil(each.length / per))) * s;
       }
       if (height <= limit || s === 2) return { columns, each, size: s, per, height };
     }
@@ -97,54 +116,91 @@ export function fleetMap(open) {
     canvas.height = Math.round(place.height * scale);
     canvas.style.height = `${place.height}px`;
     const g = canvas.getContext("2d");
-    g.scale(scale, scale);
-    const colours = palette();
+    const paint = palette();
     const gap = size >= 20 ? 3 : size >= 8 ? 2 : size >= 4 ? 1 : 0;
-    cells = [];
+    boxes = [];
     let top = 0;
-    g.textBaseline = "middle";
     for (let first = 0; first < all.length; first += place.columns) {
-      let deepest = 0;
-      all.slice(first, first + place.columns).forEach(([name, list], column) => {
-        const left = column * (place.each + GAP * 2);
-        g.font = "600 12px system-ui, sans-serif";
-        g.fillStyle = token("--text");
-        g.fillText(name, left, top + 7);
-        const after = g.measureText(name).width + 8;
-        g.font = "12px system-ui, sans-serif";
-        g.fillStyle = token("--faint");
-        g.fillText(count(list.reduce((sum, i) => sum + of(i), 0)), left + after, top + 7);
-        list.forEach((i, n) => {
-          const x = left + (n % place.per) * size, y = top + HEAD + Math.floor(n / place.per) * size;
-          paint(g, i, x, y, size - gap, colours);
-          cells.push({ i, x, y });
-        });
-        deepest = Math.max(deepest, Math.ceil(list.length / place.per) * size);
-      });
-      top += HEAD + GAP + deepest;
+      const row = all.slice(first, first + place.columns);
+      row.forEach((group, column) => boxes.push({ ...group, x: column * (place.each + GAP * 2), y: top + HEAD, per: place.per, head: top + 7 }));
+      top += HEAD + GAP + Math.max(...row.map((group) => Math.ceil(group.length / place.per) * size));
     }
+    if (size - gap < PIXELS) drawPixels(g, paint, gap, scale);
+    g.setTransform(scale, 0, 0, scale, 0, 0);
+    if (size - gap >= PIXELS) drawCells(g, paint, gap);
+    drawHeads(g);
     drawFocus(g);
-    drawLegend(colours);
-    canvas.setAttribute("aria-label", `Map of the fleet, ${plural(data.machines, "machine")}: ${[...colours.values()].map((c) => `${c.total} ${c.name}`).join(", ")}`);
+    drawLegend(paint);
+    const told = paint.names.map((name, k) => (paint.totals[k] ? `${paint.totals[k]} ${name}` : "")).filter(Boolean).slice(0, 12).join(", ");
+    canvas.setAttribute("aria-label", `Map of the fleet, ${plural(data.machines, "machine")}: ${told}`);
   }
 
-  function paint(g, i, x, y, s, colours) {
-    const key = keyOf(i);
-    const state = data.states[data.state[i]];
-    g.globalAlpha = only !== null && only !== key ? 0.14 : 1;
-    const absent = state === "Speculative";
-    g.fillStyle = colours.get(key).colour;
-    if (absent && colourBy !== "price" && s >= 6) {
-      g.strokeStyle = token("--line-strong");
-      g.lineWidth = 1;
-      g.strokeRect(x + 0.5, y + 0.5, s - 1, s - 1);
-    } else if (s >= 9) {
-      g.beginPath();
-      g.roundRect(x, y, s, s, s >= 16 ? 3 : 2);
-      g.fill();
-    } else g.fillRect(x, y, s, s);
-    if (s >= 9 && colourBy === "state" && MARKS.has(state)) mark(g, state, x, y, s);
+  function drawPixels(g, paint, gap, scale) {
+    const picture = g.createImageData(canvas.width, canvas.height);
+    const pixels = new Uint32Array(picture.data.buffer);
+    const inks = Uint32Array.from(paint.colours, (colour, k) => ink(g, colour, only !== null && only !== k ? 0.16 : 1));
+    const step = size * scale, side = Math.max(1, Math.round((size - gap) * scale));
+    for (const box of boxes) {
+      for (let n = box.from; n < box.to; n++) {
+        const at = n - box.from;
+        const x = Math.round(box.x * scale + (at % box.per) * step), y = Math.round(box.y * scale + Math.floor(at / box.per) * step);
+        const colour = inks[paint.keys[order[n]]];
+        for (let dy = 0; dy < side; dy++) {
+          const from = (y + dy) * canvas.width + x;
+          pixels.fill(colour, from, from + side);
+        }
+      }
+    }
+    g.putImageData(picture, 0, 0);
+  }
+
+  /** A colour as a pixel: drawn once, and read again. */
+  function ink(g, colour, alpha) {
+    g.setTransform(1, 0, 0, 1, 0, 0);
+    g.clearRect(0, 0, 1, 1);
+    g.globalAlpha = alpha;
+    g.fillStyle = colour;
+    g.fillRect(0, 0, 1, 1);
     g.globalAlpha = 1;
+    return new Uint32Array(g.getImageData(0, 0, 1, 1).data.buffer)[0];
+  }
+
+  function drawCells(g, paint, gap) {
+    const s = size - gap, line = token("--line-strong");
+    for (const box of boxes) {
+      for (let n = box.from; n < box.to; n++) {
+        const i = order[n], at = n - box.from, key = paint.keys[i], state = data.states[data.state[i]];
+        const x = box.x + (at % box.per) * size, y = box.y + Math.floor(at / box.per) * size;
+        g.globalAlpha = only !== null && only !== key ? 0.14 : 1;
+        if (state === "Speculative" && colourBy !== "price") {
+          g.strokeStyle = line;
+          g.lineWidth = 1;
+          g.strokeRect(x + 0.5, y + 0.5, s - 1, s - 1);
+        } else {
+          g.fillStyle = paint.colours[key];
+          g.beginPath();
+          g.roundRect(x, y, s, s, s >= 16 ? 3 : 2);
+          g.fill();
+        }
+        if (colourBy === "state" && MARKS.has(state)) mark(g, state, x, y, s);
+      }
+    }
+    g.globalAlpha = 1;
+  }
+
+  function drawHeads(g) {
+    g.textBaseline = "middle";
+    for (const box of boxes) {
+      g.font = "600 12px system-ui, sans-serif";
+      g.fillStyle = token("--text");
+      g.fillText(box.title, box.x, box.head);
+      const after = g.measureText(box.title).width + 8;
+      g.font = "12px system-ui, sans-serif";
+      g.fillStyle = token("--faint");
+      let total = box.length;
+      if (data.counts) { total = 0; for (let n = box.from; n < box.to; n++) total += of(order[n]); }
+      g.fillText(count(total), box.x + after, box.head);
+    }
   }
 
   /** Signs beside colour, for those who cannot tell colours apart. */
@@ -162,26 +218,33 @@ export function fleetMap(open) {
   }
 
   function drawFocus(g) {
-    const cell = cells[focus];
-    if (!cell || document.activeElement !== canvas) return;
+    const box = boxes.find((each) => focus >= each.from && focus < each.to);
+    if (!box || document.activeElement !== canvas) return;
+    const at = focus - box.from;
     g.strokeStyle = token("--text");
     g.lineWidth = 2;
-    g.strokeRect(cell.x - 1, cell.y - 1, size, size);
+    g.strokeRect(box.x + (at % box.per) * size - 1, box.y + Math.floor(at / box.per) * size - 1, size, size);
   }
 
-  function drawLegend(colours) {
-    const shown = colourBy === "state" ? STATES.map((name) => data.states.indexOf(name)) : [...colours.keys()].slice(0, 24);
+  function drawLegend(paint) {
+    const shown = colourBy === "state" ? STATES.map((name) => data.states.indexOf(name)) : [...paint.totals.keys()].filter((k) => paint.totals[k]).slice(0, 24);
     fill(legend, shown.map((key) => {
-      const found = colours.get(key) || { colour: stateColour(data.states[key] || "Idle"), name: data.states[key], total: 0 };
-      const dot = h("span.dot", found.name === "Speculative" ? { class: "speculative" } : { css: { background: found.colour } });
-      return h("button", { type: "button", "aria-pressed": String(only === key), onclick: () => { only = only === key ? null : key; draw(); } }, dot, found.name, h("b", { text: count(found.total) }));
+      const name = paint.names[key];
+      const dot = h("span.dot", name === "Speculative" ? { class: "speculative" } : { css: { background: paint.colours[key] } });
+      return h("button", { type: "button", "aria-pressed": String(only === key), onclick: () => { only = only === key ? null : key; draw(); } }, dot, name, h("b", { text: count(paint.totals[key]) }));
     }));
   }
 
+  /** The place in `order` of the cell under the pointer; -1 for none. */
   function near(event) {
-    const box = canvas.getBoundingClientRect();
-    const x = event.clientX - box.left, y = event.clientY - box.top;
-    return cells.findIndex((c) => x >= c.x && x < c.x + size && y >= c.y && y < c.y + size);
+    const at = canvas.getBoundingClientRect();
+    const x = event.clientX - at.left, y = event.clientY - at.top;
+    for (const box of boxes) {
+      const column = Math.floor((x - box.x) / size), row = Math.floor((y - box.y) / size);
+      const n = box.from + row * box.per + column;
+      if (column >= 0 && column < box.per && row >= 0 && n < box.to) return n;
+    }
+    return -1;
   }
 
   function words(i) {
@@ -196,7 +259,7 @@ export function fleetMap(open) {
   }
 
   function show(number, x, y) {
-    const i = cells[number].i;
+    const i = order[number];
     fill(tip, words(i).map((text, n) => (n ? h("div", { text }) : h("b", { text }))));
     tip.hidden = false;
     tip.style.left = `${Math.min(x + 14, innerWidth - tip.offsetWidth - 8)}px`;
@@ -211,19 +274,21 @@ export function fleetMap(open) {
   const hide = () => { tip.hidden = true; clearTimeout(hover); };
   canvas.addEventListener("mousemove", (e) => { const n = near(e); if (n < 0) hide(); else show(n, e.clientX, e.clientY); });
   canvas.addEventListener("mouseleave", hide);
-  canvas.addEventListener("click", (e) => { const n = near(e); if (n >= 0 && !data.counts) { hide(); open(cells[n].i); } });
+  canvas.addEventListener("click", (e) => { const n = near(e); if (n >= 0 && !data.counts) { hide(); open(order[n]); } });
   canvas.addEventListener("blur", () => draw());
   canvas.addEventListener("keydown", (e) => {
-    const row = Math.max(1, cells.findIndex((c) => c.y > cells[0].y));
+    const row = boxes[0]?.per || 1;
     const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: row, ArrowUp: -row };
-    if (e.key === "Enter" && focus >= 0 && !data.counts) { open(cells[focus].i); return; }
+    if (e.key === "Enter" && focus >= 0 && !data.counts) { open(order[focus]); return; }
     if (!(e.key in steps)) return;
     e.preventDefault();
-    focus = Math.max(0, Math.min(cells.length - 1, focus + steps[e.key]));
-    said.textContent = words(cells[focus].i).join("; ");
+    focus = Math.max(0, Math.min(order.length - 1, focus + steps[e.key]));
+    said.textContent = words(order[focus]).join("; ");
     draw();
   });
-  const sized = new ResizeObserver(() => draw());
+  let drawnFor = 0;
+  // Drawing changes the height, which is no reason to draw again.
+  const sized = new ResizeObserver(() => { if (wrap.clientWidth !== drawnFor) { drawnFor = wrap.clientWidth; draw(); } });
   sized.observe(wrap);
   const themed = () => draw();
   document.addEventListener("themechange", themed);
