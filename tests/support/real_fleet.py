@@ -285,7 +285,7 @@ def a_fleet(
                 "bigfleet",
                 "pod-controller",
                 f"--kubeconfig={own[1]}",
-                f"--metrics-addr={address()}",
+                f"--metrics-addr={other_metrics}",
             )
             clusters.append(
                 Cluster(
