@@ -2,14 +2,11 @@
 
 import statistics
 import time
-from collections.abc import Callable
 
 import pytest
 from e2e_scenarios import PENDING, pods_at_once, pods_in_a_row
 from e2e_words import FleetOn
 from real_fleet import deployment, eventually
-
-Record = Callable[[str, object], None]
 
 
 def test_pending_pods_get_nodes_and_run(fleet_on: FleetOn) -> None:
@@ -92,23 +89,17 @@ def test_a_request_goes_with_its_pod_and_no_pod_has_two(fleet_on: FleetOn) -> No
 
 
 @pytest.mark.deep
-def test_two_hundred_pods_one_after_the_other_wait_a_few_seconds_each(
-    fleet_on: FleetOn, record_property: Record
-) -> None:
+def test_two_hundred_pods_one_after_the_other_wait_a_few_seconds_each(fleet_on: FleetOn) -> None:
     with fleet_on(slots=80) as fleet:
         waits = pods_in_a_row(fleet.clusters[0], 200)
     p50, p99 = statistics.median(waits), waits[int(len(waits) * 0.99) - 1]
-    record_property("seconds p50, p99", (p50, p99))
     assert p50 <= 6
     assert p99 <= 15
 
 
 @pytest.mark.deep
-def test_a_thousand_pods_at_once_run_within_ninety_seconds(
-    fleet_on: FleetOn, record_property: Record
-) -> None:
+def test_a_thousand_pods_at_once_run_within_ninety_seconds(fleet_on: FleetOn) -> None:
     with fleet_on(slots=300) as fleet:
         acknowledged, running = pods_at_once(fleet.clusters[0], 1000)
-    record_property("seconds to acknowledged, running", (acknowledged, running))
     assert acknowledged <= 30
     assert running <= 90
