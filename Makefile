@@ -38,8 +38,8 @@ kernels: $(STAMP) ## Compile the engine once, so that nothing waits for it later
 	@$(BIN)/python -c 'from bigfleet.simulate.warmup import warm_up; warm_up()'
 
 .PHONY: run
-run: kernels ## Start the whole system on this machine and print the dashboard's address
-	@exec $(BIN)/bigfleet demo $(ARGS)
+run: kernels $(if $(KUBE),kube-tools) ## Start the whole system and print the dashboard's address; KUBE=1 around a real Kubernetes
+	@exec $(if $(KUBE),env PYTHONPATH=tools:tests/support $(BIN)/python tools/run_kube.py,$(BIN)/bigfleet demo) $(ARGS)
 
 .PHONY: test
 test: kernels ## Run the tests; ONLY=unit,property,golden,closedloop,integration picks rungs
