@@ -109,7 +109,7 @@ async def test_the_page_moves_explains_answers_and_works_with_a_keyboard() -> No
         # Needs that only wait for machines on their way would be met before they are looked at.
         await demo.until("/needs?verdict=unmet", lambda n: lasting(n["needs"]))
         await page.press("g", "n")
-        await page.until("document.title.startsWith('Needs')")
+        await page.until("document.getElementById('screen').dataset.shown === 'needs'")
         await page.until("document.querySelector('.vrow .chip.warn, .vrow .chip.bad')")
         await page.value("document.querySelector('.vt-scroll').focus()")
         await page.press("ArrowDown", "Enter")
@@ -126,7 +126,8 @@ async def test_the_page_moves_explains_answers_and_works_with_a_keyboard() -> No
         await picture(page, "whatif-answer")
 
         await page.press("g", "o")
-        await page.until("document.querySelector('canvas')?.height > 50")
+        await page.until("document.getElementById('screen').dataset.shown === 'overview'")
+        await page.until("document.querySelector('.legend button')")
         await page.value("document.querySelector('canvas').focus()")
         await page.press("ArrowRight", "ArrowRight")
         await page.until("document.querySelector('.map-wrap [role=status]').textContent.length > 5")
