@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from kubeobjects import capacity_request, node
 from kubestage import Stage, play, until
 
 S = provider.MachineState
+OPERATORS = capacity.NodeSelectorRequirement
 
 
 def request(name: str, **spec: Any) -> dict[str, Any]:
@@ -168,6 +170,10 @@ def test_writes_that_fail_are_tried_again() -> None:
 def test_a_machine_on_its_way_is_an_upcoming_node_and_goes_when_drained() -> None:
     async def scene(stage: Stage) -> None:
         await stage.shard.frame("rollup")
+
+        def is_at(expected: str) -> bool:
+            return upcoming(stage, "un-m-1") == expected
+
         for state, expected in (
             (S.MACHINE_STATE_CREATING, "Provisioning"),
             (S.MACHINE_STATE_IDLE, "Launched"),
@@ -175,7 +181,7 @@ def test_a_machine_on_its_way_is_an_upcoming_node_and_goes_when_drained() -> Non
             (S.MACHINE_STATE_CONFIGURED, "Ready"),
         ):
             await stage.shard.send(node_state_update=machine("m-1", state))
-            await until(lambda expected=expected: upcoming(stage, "un-m-1") == expected)
+            await until(partial(is_at, expected))
         found = stage.api.get("UpcomingNode", "un-m-1")
         assert found is not None
         assert found["metadata"]["annotations"]["bigfleet.lucy.sh/machine-id"] == "m-1"
@@ -279,8 +285,10 @@ def test_hints_become_available_capacity_and_go_with_the_demand() -> None:
             available_capacity=pb.AvailableCapacityUpdate(
                 supersedes_key=f"available:{fingerprint}",
                 requirements=[
-                    capacity.NodeSelectorRequirement(key="zone", operator=1, values=["a"]),
-                    capacity.NodeSelectorRequirement(key="rack", operator=5),
+                    capacity.NodeSelectorRequirement(
+                        key="zone", operator=OPERATORS.OPERATOR_IN, values=["a"]
+                    ),
+                    capacity.NodeSelectorRequirement(key="rack", operator=OPERATORS.OPERATOR_SAME),
                 ],
                 available_count=3,
                 confidence=pb.AvailableCapacityUpdate.CONFIDENCE_HIGH,

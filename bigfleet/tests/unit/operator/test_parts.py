@@ -225,7 +225,9 @@ def daemon_set(cpu: str, **spec: Any) -> DaemonSet:
 
 
 def test_daemon_sets_on_every_node_are_added_up() -> None:
-    required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"x": []}}}
+    required: dict[str, Any] = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"x": []}}
+    }
     found = node_overhead(
         [
             daemon_set("100m"),
