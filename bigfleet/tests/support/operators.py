@@ -87,6 +87,7 @@ class Desk:
             lambda: Standing(coordinator_term=3, epoch=9),
             outbox_bound,
             moment_seconds=0.0,
+            pause_seconds=0.0,
         )
         self.sessions.on_rollup.append(lambda cluster, _: self.woken.append(cluster))
 

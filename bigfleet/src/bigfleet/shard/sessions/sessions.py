@@ -25,7 +25,7 @@ from bigfleet.shard.sessions.observations import Nodes, nodes_seen
 from bigfleet.shard.sessions.outbox import DEFAULT_BOUND
 from bigfleet.shard.sessions.rollups import OnRollUp, RollUps
 from bigfleet.shard.sessions.session import Session
-from bigfleet.shard.sessions.turns import Turns
+from bigfleet.shard.sessions.turns import PAUSE_SECONDS, Turns
 from bigfleet.shard.sessions.updates import MOMENT_SECONDS, Machines, NodeUpdates
 from bigfleet.wire.identity import cluster_name
 from bigfleet.wire.needs import requirements_to_proto
@@ -61,6 +61,7 @@ class Sessions:
         standing: Callable[[], Standing] = Standing,
         outbox_bound: int = DEFAULT_BOUND,
         moment_seconds: float = MOMENT_SECONDS,
+        pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
         self.on_reclaim_ack: list[OnReclaimAck] = []
         self.on_open: list[OnSession] = []
@@ -74,7 +75,7 @@ class Sessions:
         self._standing = standing
         self._bound = outbox_bound
         self._open: dict[str, Session] = {}
-        self._turns = Turns()
+        self._turns = Turns(pause=pause_seconds)
         self._updates = NodeUpdates(machines, nodes.node_name, self, moment_seconds)
 
     # -- who is there ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from bigfleet.shard.sessions.turns import Turns
 
 
 async def test_a_turn_lets_a_few_through_however_many_want_to() -> None:
-    turns, done = Turns(pieces=3), 0
+    turns, done = Turns(pieces=3, pause=0.0), 0
 
     async def work() -> None:
         nonlocal done
@@ -26,8 +26,16 @@ async def test_a_turn_lets_a_few_through_however_many_want_to() -> None:
     assert sum(steps[:10]) <= 33
 
 
+async def test_there_is_a_pause_after_each_lot() -> None:
+    turns, loop = Turns(pieces=2, pause=0.01), asyncio.get_running_loop()
+    begun = loop.time()
+    for _ in range(6):
+        await turns.next()
+    assert loop.time() - begun >= 0.015
+
+
 async def test_those_who_gave_up_take_no_turn() -> None:
-    turns = Turns(pieces=1)
+    turns = Turns(pieces=1, pause=0.0)
     tasks = [asyncio.ensure_future(turns.next()) for _ in range(4)]
     await asyncio.sleep(0)
     for task in tasks[:3]:
@@ -37,9 +45,9 @@ async def test_those_who_gave_up_take_no_turn() -> None:
 
 
 async def test_nothing_turns_when_nobody_works() -> None:
-    turns = Turns()
+    turns = Turns(pause=0.0)
     await turns.next()
-    for _ in range(3):
+    for _ in range(5):
         await asyncio.sleep(0)
     # An idle event loop must be able to sleep.
     assert not turns._is_turning
