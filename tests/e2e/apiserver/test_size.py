@@ -40,7 +40,7 @@ async def test_the_first_list_of_50000_takes_at_most_ten_seconds(
 
     async def write() -> None:
         for number in numbers:
-            await client.create(small, request(number), namespace)
+            await client.create(small, request(number), namespace, deadline=300)
 
     await asyncio.gather(*(write() for _ in range(WRITERS)))
     process = await asyncio.create_subprocess_exec(
