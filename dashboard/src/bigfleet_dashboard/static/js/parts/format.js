@@ -2,6 +2,10 @@
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
+const brief = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+
+/** `100K` from ten thousand on, where there is little room. */
+export const short = (n) => (n >= 10000 ? brief.format(n) : whole.format(n));
 export const count = (n) => (n === null || n === undefined ? "–" : whole.format(n));
 export const plural = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 

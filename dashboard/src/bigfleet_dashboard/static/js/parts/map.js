@@ -84,7 +84,7 @@ export function fleetMap(open) {
     const next = starts.slice();
     order = new Uint32Array(data.cells);
     for (let i = 0; i < data.cells; i++) order[next[ofClass[data.cls[i]]]++] = i;
-    return titles.map((title, g) => ({ title, from: starts[g], to: starts[g + 1], length: counts[g] })).filter((g) => g.length);
+    return titles.map((title, g) => ({ title, from: starts[g], to: starts[g + 1], length: counts[g] })).filter((g) => g.length).sort((x, y) => order[x.from] - order[y.from]);
   }
 
   /** The largest cell with which everything fits a reasonable height. */

@@ -5,7 +5,7 @@ import { get } from "../parts/api.js";
 import { fleetMap } from "../parts/map.js";
 import { chart } from "../parts/chart.js";
 import { STATES, stateColour, token } from "../parts/colours.js";
-import { count, money, ms, plural } from "../parts/format.js";
+import { count, money, ms, plural, short } from "../parts/format.js";
 import { decisionLine, openMachine, stateBar } from "../parts/rows.js";
 
 const FEED = 13;
@@ -41,8 +41,8 @@ export function show(root) {
       note instanceof Node ? note : h("span.tile-note", { text: note, title: note }));
     const real = o.machines.total - (o.machines.by_state.Speculative || 0);
     fill(tiles,
-      tile("/machines", "Machines", count(real), `of ${count(o.machines.total)}`, stateBar(o.machines.by_state)),
-      tile("/needs?verdict=unmet", "Unmet needs", count(o.needs.unmet), `of ${count(o.needs.total)}`,
+      tile("/machines", "Machines", count(real), `of ${short(o.machines.total)}`, stateBar(o.machines.by_state)),
+      tile("/needs?verdict=unmet", "Unmet needs", count(o.needs.unmet), `of ${short(o.needs.total)}`,
         o.needs.unmet ? Object.entries(c).filter(([, n]) => n).map(([k, n]) => `${n} ${k}`).join(", ") : "all demand is met", worst),
       tile("/cost", "Spend", money(o.spend_per_hour), "/h", `${money(o.spend_per_hour * 730)} a month`),
       tile("/shards", "Cycle p99", ms(o.cycle_ms.p99), "", `median ${ms(o.cycle_ms.p50)}`),
