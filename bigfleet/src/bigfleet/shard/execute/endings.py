@@ -18,7 +18,7 @@ from bigfleet.decision import ActionKind
 from bigfleet.model import IllegalMoveError, Machine, MachineError, MachineState
 from bigfleet.provider import FencedError, ProviderError
 from bigfleet.shard.execute.actions import Actions, Attempt, Means, Truth
-from bigfleet.shard.execute.drains import Drains
+from bigfleet.shard.execute.drains import AGAIN_SECONDS, Drains
 from bigfleet.shard.execute.failures import CreateFailure, Failures, class_of_code
 from bigfleet.shard.execute.outcomes import ActionFailedError, Outcome
 
@@ -149,7 +149,8 @@ class Endings:
             if attempt.client is not None:
                 self._means.lister.refresh(order.machine)
         if attempt.drain and outcome is not Outcome.FENCED:
-            self._drains.again(order.machine, wait)
+            # Never at once: what fails before anybody is called would fail for ever in one instant.
+            self._drains.again(order.machine, wait or AGAIN_SECONDS)
 
     def _undo(self, attempt: Attempt) -> None:
         """The book as if nothing had been ordered; a machine in its grace stays in it."""

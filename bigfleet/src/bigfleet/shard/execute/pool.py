@@ -217,6 +217,9 @@ class Executor:
             return True
         if grace.order.provider in self._admission.fenced:
             return True
+        if machine.state is not MachineState.CONFIGURED:
+            # A Drain that nobody waited for any more arrived after all: its end is seen in a List.
+            return False
         can = self._open and self._may_act() and self.depth < self._settings.queue
         if not can or not self._book.hold(grace.machine):
             return False
