@@ -343,8 +343,15 @@ class World:
 
     async def __aenter__(self) -> World:
         await self.providers.use([self._site])
-        self._task = asyncio.get_running_loop().create_task(self.executor.run())
-        await asyncio.sleep(0)
+        begun = asyncio.Event()
+
+        async def work() -> None:
+            begun.set()
+            await self.executor.run()
+
+        # A task that is cancelled before its first step ends nothing: see that it has begun.
+        self._task = asyncio.get_running_loop().create_task(work())
+        await begun.wait()
         return self
 
     async def __aexit__(self, *_: object) -> None:
