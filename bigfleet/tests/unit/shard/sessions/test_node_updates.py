@@ -63,9 +63,7 @@ async def test_every_state_of_a_machines_life_is_told_and_idle_ends_it() -> None
     assert await told(line) == []
 
 
-async def test_a_machine_in_its_grace_is_draining_also_for_an_operator_that_was_away() -> (
-    None
-):
+async def test_a_machine_in_its_grace_is_draining_also_for_an_operator_that_was_away() -> None:
     desk = Desk()
     line = await desk.greet()
     desk.book.take(machine("m-1", cluster="c-1"))
