@@ -7,9 +7,10 @@ closes it; what it costs to import gRPC is paid there and not before.
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -114,4 +115,19 @@ def run(ctl: Ctl, body: Callable[[Fleet], Awaitable[T]], doing: str = "asking") 
             return await body(fleet)
 
     with stage(doing, quiet=ctl.options.quiet or not doing):
-        return asyncio.run(whole())
+        try:
+            return asyncio.run(_until_terminated(whole()))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+async def _until_terminated(work: Coroutine[object, object, T]) -> T:
+    """SIGTERM cancels the work, as Ctrl-C does. An exception from a signal's handler would not do:
+    it may be raised inside a callback of gRPC's, where it is lost.
+    """
+    loop, doing = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    loop.add_signal_handler(signal.SIGTERM, doing.cancel)
+    try:
+        return await doing
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
