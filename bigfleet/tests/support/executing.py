@@ -307,7 +307,6 @@ class World:
         self.memory = Memory()
         self.journal = journal or self.memory
         self.refreshed: list[str] = []
-        self.taken: dict[str, bytes] = {}
         self.names: dict[str, str] = {}
         self.woken = 0
         self.may_act = True
@@ -366,9 +365,6 @@ class World:
 
     def refresh(self, machine_id: str) -> None:
         self.refreshed.append(machine_id)
-
-    def took(self, machine_id: str, record: bytes) -> None:
-        self.taken[machine_id] = record
 
     def _wake(self) -> None:
         self.woken += 1

@@ -24,7 +24,7 @@ from typing import Final
 from bigfleet.decision import ActionKind
 from bigfleet.model import Machine, MachineState
 from bigfleet.provider import Ack, NotSupportedError, ProviderClient, Providers
-from bigfleet.shard.book import Book, Seen
+from bigfleet.shard.book import Book
 from bigfleet.shard.execute.drains import Drains, Grace
 from bigfleet.shard.execute.failures import Failures
 from bigfleet.shard.execute.outcomes import ActionFailedError, Outcome
@@ -75,8 +75,6 @@ class Attempt:
     client: ProviderClient | None = None
     """Set once the provider was called: from then on it may have done what was ordered."""
     truth: Truth = Truth.UNKNOWN
-    record: bytes = b""
-    """The machine in the provider's answer, as the provider wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ class Actions:
             raise ActionFailedError(
                 Outcome.TRANSITION_ERROR, "the record in the Create ack is refused", settled=True
             )
-        self._take(attempt, machine)
+        self._take(machine)
         self._refuse_failed(machine)
 
     async def _bootstrap(self, attempt: Attempt) -> None:
@@ -171,17 +169,17 @@ class Actions:
             raise _unusable("Configure")
         if seen.state is S.IDLE:
             self._book.revert(order.machine)
-            self._take(attempt, seen)
+            self._take(seen)
             raise ActionFailedError(
                 Outcome.RACED_TO_IDLE, "the provider took Configure and is Idle", settled=True
             )
         if seen.cluster != order.cluster:
             self._book.revert(order.machine)
-            self._take(attempt, seen)
+            self._take(seen)
             raise ActionFailedError(
                 Outcome.STALE_STATE, f"it belongs to cluster {seen.cluster!r}", settled=True
             )
-        self._take(attempt, seen)
+        self._take(seen)
         self._refuse_failed(seen)
 
     async def _reclaim(self, attempt: Attempt) -> None:
@@ -238,7 +236,7 @@ class Actions:
         self._drains.remove(order.machine)
         if machine is None:
             raise _unusable("Drain")
-        self._take(attempt, machine)
+        self._take(machine)
         self._refuse_failed(machine)
 
     async def _keep(self, attempt: Attempt) -> None:
@@ -262,7 +260,7 @@ class Actions:
         self._means.metrics.idle_released()
         if machine is None:
             raise _unusable("Delete")
-        self._take(attempt, machine)
+        self._take(machine)
         self._refuse_failed(machine)
 
     # -- their steps -----------------------------------------------------------------------------
@@ -303,7 +301,7 @@ class Actions:
         attempt.client = client
         ack = await call
         self._watch.accepted(attempt.order.machine)
-        machine, attempt.record = ack.machine, ack.record
+        machine = ack.machine
         if machine is not None and machine.id == attempt.order.machine:
             return machine
         reason = ack.refused.error.reason if ack.refused else "structural"
@@ -313,10 +311,8 @@ class Actions:
         _log.warning("provider machine rejected at ingest", extra=keys)
         return None
 
-    def _take(self, attempt: Attempt, machine: Machine) -> None:
+    def _take(self, machine: Machine) -> None:
         taken = self._book.take(machine, own=True)
-        if attempt.record and taken.seen in (Seen.CHANGED, Seen.SAME):
-            self._means.lister.took(machine.id, attempt.record)
         if taken.freed or taken.delivered:
             self._means.wake()
 

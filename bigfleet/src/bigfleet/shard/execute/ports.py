@@ -66,10 +66,6 @@ class Refresher(Protocol):
         """Look at this machine soon."""
         ...
 
-    def took(self, machine_id: str, record: bytes) -> None:
-        """The book has just taken this record of a machine, from the answer to an action."""
-        ...
-
 
 class ExecuteMetrics(Protocol):
     """The part of the shard's metrics that is written here; names as in the catalogue."""

@@ -24,7 +24,7 @@ from bigfleet.shard.book import Book
 from bigfleet.shard.ports import Clock, Offload
 from bigfleet.shard.reconcile.answers import Answer, Inbox, Reconciled, Walk
 from bigfleet.shard.reconcile.asking import PAGE, Asking
-from bigfleet.shard.reconcile.digests import Digests, digest_of
+from bigfleet.shard.reconcile.digests import Digests
 from bigfleet.shard.reconcile.feed import Feed
 from bigfleet.shard.reconcile.getting import Getting
 from bigfleet.shard.reconcile.journal import Entry, Journal
@@ -133,14 +133,6 @@ class Lister:
         feed = self._feeds.get(known.provider) if known else None
         if feed is not None:
             feed.want_get(machine_id)
-
-    def took(self, machine_id: str, record: bytes) -> None:
-        """The book has just taken this record of a machine, from the answer to an action."""
-        known = self._book.get(machine_id)
-        feed = self._feeds.get(known.provider) if known else None
-        if feed is not None:
-            row = self._book.inventory.row(machine_id)
-            self._digests.set(row, digest_of(record, feed.salt))
 
     def refresh_all(self) -> None:
         """Ask every provider for everything, soon."""

@@ -100,23 +100,6 @@ async def test_what_the_shard_changed_itself_is_compared_again() -> None:
 
 
 @on_virtual_time
-async def test_a_record_that_an_action_was_answered_with_is_known_in_the_next_list() -> None:
-    cloud = cloud_of("a")
-    async with shard_of(cloud) as shard:
-        await shard.after(1)
-        shard.book.hold("a")
-        shard.book.start("a", MachineState.CONFIGURING, "c-1")
-        cloud.put(record("a", CONFIGURED))
-        seen = shard.providers["cloud"].decode(cloud.machines["a"].SerializeToString())
-        shard.book.take(seen, own=True)
-        shard.lister.took("a", cloud.machines["a"].SerializeToString(deterministic=True))
-        shard.book.free("a")
-        decoded = decodings(shard)
-        assert (await shard.after(15)).changes == 0
-        assert decoded == []
-
-
-@on_virtual_time
 async def test_a_record_from_before_an_action_is_no_news_while_it_runs() -> None:
     cloud = cloud_of("a")
     async with shard_of(cloud) as shard:
