@@ -56,7 +56,7 @@ def test_an_empty_tree_has_no_median_to_complain_about(tmp_path: Path) -> None:
     [
         "https://" + "pypi" + ".org/simple",
         "https://files." + "pythonhosted" + ".org/packages/x.whl",
-        "GOPROXY=https://proxy." + "golang.org",
+        "https://" + "proxy" + "." + "golang" + ".org",
         "--index" + "-url https://example.invalid/simple",
         "--find" + "-links /some/where",
         "open('/ro" + "ot/.config')",
