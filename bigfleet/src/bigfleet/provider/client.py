@@ -18,15 +18,7 @@ from google.protobuf.message import DecodeError
 
 from bigfleet.model import Machine, MachineError, MachineState
 from bigfleet.provider.errors import FencedError, SiteError, UnusableAnswerError, failed_call
-from bigfleet.provider.pages import record_in_ack
-from bigfleet.provider.transport import (
-    CallError,
-    GrpcTransport,
-    ListsRaw,
-    MutatesRaw,
-    Mutation,
-    Transport,
-)
+from bigfleet.provider.transport import CallError, GrpcTransport, ListsRaw, Transport
 from bigfleet.wire.errors import UnknownStateError
 from bigfleet.wire.fencing import FencingStamps, Token
 from bigfleet.wire.machines import machine_from_proto
@@ -78,8 +70,6 @@ class Ack:
     operation_id: str
     machine: Machine | None
     refused: Refused | None = None
-    record: bytes = field(default=b"", repr=False)
-    """As a list would show it, so that it is known again there; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +95,6 @@ class ProviderClient:
         self._stamps = stamps
         self._transport = transport
         self._watch = watch
-        self._raw = transport if isinstance(transport, MutatesRaw) else None
 
     @classmethod
     def dial(
@@ -132,7 +121,8 @@ class ProviderClient:
             shard_epoch=token.epoch,
             sequence_number=token.sequence,
         )
-        return await self._mutate("Create", machine_id, token, request, seconds)
+        call = self._transport.create(request, seconds)
+        return await self._mutate("Create", machine_id, token, call, seconds)
 
     async def configure(
         self,
@@ -154,7 +144,8 @@ class ProviderClient:
             shard_epoch=token.epoch,
             sequence_number=token.sequence,
         )
-        return await self._mutate("Configure", machine_id, token, request, seconds)
+        call = self._transport.configure(request, seconds)
+        return await self._mutate("Configure", machine_id, token, call, seconds)
 
     async def drain(
         self,
@@ -172,7 +163,8 @@ class ProviderClient:
             shard_epoch=token.epoch,
             sequence_number=token.sequence,
         )
-        return await self._mutate("Drain", machine_id, token, request, seconds)
+        call = self._transport.drain(request, seconds)
+        return await self._mutate("Drain", machine_id, token, call, seconds)
 
     async def delete(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Ack:
         """Give a host back."""
@@ -183,7 +175,8 @@ class ProviderClient:
             shard_epoch=token.epoch,
             sequence_number=token.sequence,
         )
-        return await self._mutate("Delete", machine_id, token, request, seconds)
+        call = self._transport.delete(request, seconds)
+        return await self._mutate("Delete", machine_id, token, call, seconds)
 
     async def get(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Machine:
         """One machine as it is now; MachineError when its record must not be taken."""
@@ -253,38 +246,18 @@ class ProviderClient:
         method: str,
         machine_id: str,
         token: Token,
-        request: Mutation,
+        call: Awaitable[pb.TransitionAck],
         seconds: float,
     ) -> Ack:
         try:
-            ack, record = await self._acked(method, machine_id, request, seconds)
+            ack = await self._answered(method, machine_id, call, seconds)
         except FencedError as error:
             error.sequence = token.sequence
             raise
         try:
-            return Ack(ack.operation_id, self._machine(method, ack.machine), None, record)
+            return Ack(ack.operation_id, self._machine(method, ack.machine))
         except MachineError as error:
             return Ack(ack.operation_id, None, Refused(ack.machine.id, error))
-
-    async def _acked(
-        self, method: str, machine_id: str, request: Mutation, seconds: float
-    ) -> tuple[pb.TransitionAck, bytes]:
-        """The ack, and the bytes of the record in it."""
-        if self._raw is None:
-            call: Awaitable[pb.TransitionAck] = getattr(self._transport, method.lower())(
-                request, seconds
-            )
-            ack = await self._answered(method, machine_id, call, seconds)
-            # In one order, as in `list_raw`.
-            return ack, ack.machine.SerializeToString(deterministic=True)
-        raw = self._raw.mutate_raw(method, request, seconds)
-        payload = await self._answered(method, machine_id, raw, seconds)
-        try:
-            return pb.TransitionAck.FromString(payload), record_in_ack(payload)
-        except DecodeError as error:
-            raise UnusableAnswerError(
-                self.name, method, machine_id, grpc.StatusCode.OK, f"no ack: {error}"
-            ) from error
 
     async def _answered(
         self, method: str, machine_id: str, call: Awaitable[_T], seconds: float

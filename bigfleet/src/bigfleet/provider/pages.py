@@ -16,7 +16,6 @@ _ID: Final = 0x0A
 _VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
 _MACHINES: Final = 1
 _REVISION: Final = 2
-_ACKED: Final = 2
 
 
 class GarbageError(ValueError):
@@ -87,26 +86,6 @@ def id_of(record: bytes) -> str:
         return record[at : at + length].decode() if at + length <= len(record) else ""
     except UnicodeDecodeError:
         return ""
-
-
-def record_in_ack(payload: bytes) -> bytes:
-    """The record in a TransitionAck as the provider wrote it; empty unless there is just one."""
-    found, at, size = b"", 0, len(payload)
-    try:
-        while at < size:
-            tag, at = _varint(payload, at)
-            if tag & 7 != _LENGTH:
-                at = _past(payload, at, tag & 7)
-                continue
-            length, at = _varint(payload, at)
-            if tag >> 3 == _ACKED:
-                if found:
-                    return b""
-                found = payload[at : at + length]
-            at += length
-    except GarbageError:
-        return b""
-    return found
 
 
 def _varint(payload: bytes, at: int) -> tuple[int, int]:

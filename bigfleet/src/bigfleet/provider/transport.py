@@ -2,8 +2,7 @@
 
 `Transport` is what the client needs: six calls that answer or raise CallError. A transport that
 `ListsRaw` hands a list over as bytes, so that parsing half a million records never keeps the event
-loop; one that `MutatesRaw` does so with acks, whose record is then known again in a list.
-`GrpcTransport` is the real one. When its TLS files change it opens a second channel for new
+loop. `GrpcTransport` is the real one. When its TLS files change it opens a second channel for new
 calls and closes the first when its last call has ended, so that nothing under way is cut. It never
 repeats a call.
 """
@@ -23,9 +22,7 @@ from bigfleet.wire.tls import ClientTls, TlsFiles
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2_grpc as rpc
 
-_SERVICE: Final = "/bigfleet.v1alpha1.CapacityProvider/"
-_MUTATIONS: Final = ("Create", "Configure", "Drain", "Delete")
-Mutation = pb.CreateRequest | pb.ConfigureRequest | pb.DrainRequest | pb.DeleteRequest
+_LIST: Final = "/bigfleet.v1alpha1.CapacityProvider/List"
 _T = TypeVar("_T")
 
 
@@ -79,19 +76,6 @@ class ListsRaw(Protocol):
         ...
 
 
-@runtime_checkable
-class MutatesRaw(Protocol):
-    """A transport that can leave an ack undecoded."""
-
-    async def mutate_raw(self, method: str, request: Mutation, seconds: float) -> bytes:
-        """Create, Configure, Drain or Delete, answered with the bytes of a TransitionAck."""
-        ...
-
-
-def _serialized(request: Mutation) -> bytes:
-    return request.SerializeToString()
-
-
 class _Line:
     """One channel and how many calls are on it."""
 
@@ -99,15 +83,8 @@ class _Line:
         self.channel = channel
         self.stub: rpc.CapacityProviderAsyncStub = rpc.CapacityProviderStub(channel)
         self.list_raw: grpc.aio.UnaryUnaryMultiCallable[pb.ListFilter, bytes] = channel.unary_unary(
-            f"{_SERVICE}List", request_serializer=pb.ListFilter.SerializeToString
+            _LIST, request_serializer=pb.ListFilter.SerializeToString
         )
-        self.mutate_raw: dict[str, grpc.aio.UnaryUnaryMultiCallable[Mutation, bytes]] = {
-            method: channel.unary_unary(
-                f"{_SERVICE}{method}",
-                request_serializer=lambda request: request.SerializeToString(),
-            )
-            for method in _MUTATIONS
-        }
         self.calls = 0
 
 
@@ -154,10 +131,6 @@ class GrpcTransport:
     async def list_raw(self, request: pb.ListFilter, seconds: float) -> bytes:
         """Many machines, as the bytes of a MachineList."""
         return await self._call(lambda line: line.list_raw(request, timeout=seconds))
-
-    async def mutate_raw(self, method: str, request: Mutation, seconds: float) -> bytes:
-        """Create, Configure, Drain or Delete, answered with the bytes of a TransitionAck."""
-        return await self._call(lambda line: line.mutate_raw[method](request, timeout=seconds))
 
     async def close(self) -> None:
         """No more calls; those under way end CANCELLED."""

@@ -18,7 +18,6 @@ from bigfleet.provider import (
     id_of,
     read_page,
 )
-from bigfleet.provider.pages import record_in_ack
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 
@@ -45,28 +44,6 @@ def client(answer: pb.MachineList | None, calls: list[tuple[str, str]]) -> Provi
 
     transport = Lists(answer)
     return ProviderClient(SITE, FencingStamps("shard-a", 1), transport, watch)  # type: ignore[arg-type]
-
-
-@given(st.text(), st.text(), st.dictionaries(st.text(), st.text(), max_size=4))
-def test_the_record_in_an_ack_is_as_its_provider_wrote_it(
-    operation: str, machine_id: str, labels: dict[str, str]
-) -> None:
-    record = pb.Machine(id=machine_id, state=1, labels=labels).SerializeToString()  # type: ignore[arg-type]
-    ack = pb.TransitionAck(operation_id=operation).SerializeToString()
-    field = b"\x12" + _size(len(record)) + record
-    assert record_in_ack(ack + field) == record
-    assert record_in_ack(field + ack) == record
-    # Two of them are one machine, merged: written by nobody.
-    assert record_in_ack(ack + field + field) == b""
-
-
-def _size(length: int) -> bytes:
-    return bytes([length]) if length < 0x80 else bytes([length & 0x7F | 0x80, length >> 7])
-
-
-@pytest.mark.parametrize("garbage", [b"", b"\x08", b"\x12\xff", b"\x0f\x01"])
-def test_in_what_is_no_ack_there_is_no_record(garbage: bytes) -> None:
-    assert record_in_ack(garbage) == b""
 
 
 @given(
