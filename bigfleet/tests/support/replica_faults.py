@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import statistics
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bigfleet.wire.channel import open_channel
@@ -31,6 +32,19 @@ class Served:
     def in_time(self) -> bool:
         """Whether it is within the bar of a machine with time to spare."""
         return self.seconds - self.stalled <= BAR_SECONDS
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.2f} s, {self.stalled:.2f} of them stalled"
+
+
+def in_words(served: Sequence[Served]) -> str:
+    """How many runs there were, their median, the longest, and those above the bar."""
+    seconds = [one.seconds for one in served]
+    above = [str(one) for one in served if one.seconds > BAR_SECONDS]
+    return (
+        f"{len(seconds)} runs, median {statistics.median(seconds):.2f} s, "
+        f"longest {max(seconds):.2f} s, {len(above)} above {BAR_SECONDS:g} s {above}"
+    )
 
 
 async def kill_the_leader(fleet: Replicas) -> Served:
