@@ -1,6 +1,8 @@
 """Offerings, prices, shapes and forecasts."""
 
+import json
 import math
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -15,6 +17,7 @@ from bigfleet_providerkit import (
     PriceTable,
     State,
 )
+from bigfleet_providerkit.backend.ledger import Edit
 from bigfleet_providerkit.capacity.quantity import parse_quantity, write_cpu, write_memory
 from bigfleet_providerkit.capacity.table import CapacityTable, allocatable_of, resources_of
 from bigfleet_providerkit.interruption.book import InterruptionBook, hourly
@@ -156,6 +159,41 @@ def test_shapes_become_quantities() -> None:
     }  # fmt: skip
     with pytest.raises(OptionError, match="leaves nothing"):
         allocatable_of(Capacity(1000, 1024), {"cpu": "2"}, "x")
+
+
+@pytest.mark.parametrize(
+    ("said", "pods"),
+    [
+        ({}, "110"),
+        ({"allocatable": None}, "110"),
+        ({"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "58"}}, "58"),
+        ({"resources": {"cpu": "4", "memory": "16Gi", "pods": "250"}}, "250"),
+    ],
+    ids=["nothing", "the shape alone", "of what is allocatable", "of its resources"],
+)
+async def test_a_machine_has_room_for_pods_whatever_its_offering_says(
+    said: dict[str, object], pods: str
+) -> None:
+    offering = slots(count=1, **said)
+    async with world(offerings=json.dumps([offering])) as w:
+        (machine,) = await w.shard.machines()
+        assert machine.allocatable.resources["pods"] == pods
+
+
+async def test_a_machine_that_was_stored_without_room_for_pods_gets_it_at_the_next_start() -> None:
+    async with world() as w:
+        ledger = w.running.backend.ledger
+        machine = await w.configured()
+        record = ledger.inventory.get(machine)
+        assert record is not None
+        old = replace(record.shape, allocatable={"cpu": "4", "memory": "16Gi"}).packed()
+        await ledger.commit(Edit(record=replace(record, shape=old)))
+        assert "pods" not in (await w.shard.get(machine)).allocatable.resources
+        again = await w.restart()
+        found = await again.shard.get(machine)
+        assert found.allocatable.resources["pods"] == "110"
+        assert found.state == int(State.CONFIGURED)
+        await again.running.stop()
 
 
 def test_a_monthly_forecast_becomes_an_hourly_one() -> None:

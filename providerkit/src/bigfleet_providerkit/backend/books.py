@@ -12,6 +12,7 @@ from bigfleet_providerkit.capacity.table import (
     allocatable_of,
     check_quantities,
     resources_of,
+    with_pods,
 )
 from bigfleet_providerkit.errors import OptionError
 from bigfleet_providerkit.interruption.book import InterruptionBook
@@ -110,6 +111,7 @@ class Books:
         if allocatable is None and known is not None:
             reserve = self._reserve if offering.reserve is None else offering.reserve
             allocatable = allocatable_of(known, reserve, where)
+        resources = offering.resources or resources_of(known)
         quote = self.prices.quote(
             offering.instance_type, offering.zone, offering.capacity_type, offering.price
         )
@@ -121,8 +123,8 @@ class Books:
             probability=self._interruption.forecast(
                 offering.instance_type, offering.capacity_type, offering.interruption
             ),
-            resources=offering.resources or resources_of(known),
-            allocatable=allocatable or {},
+            resources=resources,
+            allocatable=with_pods(allocatable or {}, resources),
             labels=labels,
         )
         check_shape(shape, where)

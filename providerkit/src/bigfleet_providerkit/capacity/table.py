@@ -11,6 +11,9 @@ from bigfleet_providerkit.errors import OptionError
 from bigfleet_providerkit.substrate import Capacity
 
 GPU = "nvidia.com/gpu"
+PODS = "pods"
+MOST_PODS = "110"
+"""What a kubelet takes unless it is told otherwise."""
 DEFAULT_CPU, DEFAULT_MEMORY = 1000, 2 * 1024**3
 
 
@@ -47,6 +50,11 @@ def allocatable_of(shape: Capacity, reserve: Mapping[str, str], where: str) -> d
     if shape.gpus:
         result[GPU] = str(shape.gpus)
     return result
+
+
+def with_pods(allocatable: Mapping[str, str], resources: Mapping[str, str]) -> dict[str, str]:
+    """The same with a number of pods: every Pod asks for one, so a machine without finds no use."""
+    return {**allocatable, PODS: allocatable.get(PODS) or resources.get(PODS) or MOST_PODS}
 
 
 def check_quantities(values: Mapping[str, str], where: str, *, complete: bool) -> None:

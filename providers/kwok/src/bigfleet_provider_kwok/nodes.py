@@ -20,7 +20,6 @@ MACHINE_ANNOTATION = "bigfleet.lucy.sh/machine-id"
 TAINTS_LABEL = "bigfleet.lucy.sh/taints"
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 MIRROR = "kubernetes.io/config.mirror"
-MOST_PODS = "110"
 CAPACITY_WORDS = {
     CapacityType.ON_DEMAND: "on-demand",
     CapacityType.SPOT: "spot",
@@ -32,7 +31,7 @@ CAPACITY_WORDS = {
 def node_of(host: Host, label: str, shape: Shape, join: Join, taints: Sequence[str]) -> Body:
     """The Node of a host, as a kubelet would register it."""
     name = host.ref
-    resources = {"pods": MOST_PODS, **(shape.allocatable or shape.resources)}
+    resources = dict(shape.allocatable)
     own = {key: value for key, value in shape.labels.items() if key != TAINTS_LABEL}
     node: Body = {
         "apiVersion": "v1",

@@ -94,7 +94,7 @@ async def open_substrate(options: KwokOptions, kit: Kit) -> "KwokSubstrate":
 
 def _slots(kind: str, instance_type: str, zone: str) -> dict[str, object]:
     cpus, gib, _ = TYPES[instance_type]
-    shape = {"cpu": str(cpus), "memory": f"{gib}Gi", "pods": "110"}
+    shape = {"cpu": str(cpus), "memory": f"{gib}Gi"}
     return {
         "instance_type": instance_type,
         "zone": zone,

@@ -29,7 +29,7 @@ def a_shape(**changes: Any) -> Shape:
         "price": 0.06,
         "probability": 0.05,
         "resources": {"cpu": "4", "memory": "16Gi"},
-        "allocatable": {"cpu": "3900m", "memory": "15Gi"},
+        "allocatable": {"cpu": "3900m", "memory": "15Gi", "pods": "58"},
         "labels": {
             "kubernetes.io/arch": "arm64",
             "topology.kubernetes.io/region": "local",
@@ -114,7 +114,7 @@ def test_a_node_shows_what_the_shard_was_told() -> None:
     assert node["metadata"]["annotations"]["kwok.x-k8s.io/node"] == "fake"
     assert node["spec"]["providerID"].rpartition("/")[2] == host.ref
     assert [taint["key"] for taint in node["spec"]["taints"]] == ["team", "x"]
-    assert node["status"]["allocatable"] == {"pods": "110", "cpu": "3900m", "memory": "15Gi"}
+    assert node["status"]["allocatable"] == {"cpu": "3900m", "memory": "15Gi", "pods": "58"}
 
 
 def test_only_pods_that_somebody_would_miss_have_to_leave() -> None:
