@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bigfleet.simcluster.errors import LineClosedError
+from bigfleet.wire.session import LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from sim.loop import virtual_loop
 from sim.network import Network

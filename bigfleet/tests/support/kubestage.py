@@ -10,12 +10,9 @@ from typing import TypeVar
 from bigfleet.kube import EventRecorder
 from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.operator.bootstrap.template import ApiServer, BootstrapTemplate, Surroundings
-from bigfleet.operator.errors import LineClosedError
 from bigfleet.operator.operator import Identity, Knobs, Operator, World
 from bigfleet.operator.watches import Watches
-from bigfleet.simcluster.errors import LineClosedError as MemoryClosedError
 from bigfleet.simcluster.memory import MemoryDial, MemoryLine
-from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from kubefake import FakeApiServer
 from scripted_shard import ScriptedShard
 from sim.loop import virtual_loop
@@ -25,40 +22,15 @@ T = TypeVar("T")
 CLUSTER = "c-1"
 
 
-class OperatorLine:
-    """A line in memory, as an operator has it."""
-
-    def __init__(self, line: MemoryLine) -> None:
-        self._line = line
-
-    async def send(self, frame: bytes) -> None:
-        try:
-            await self._line.send_bytes(frame)
-        except MemoryClosedError as error:
-            raise LineClosedError(error.code, error.text) from error
-
-    async def receive(self) -> pb.ShardMessage | None:
-        try:
-            return await self._line.receive()
-        except MemoryClosedError as error:
-            raise LineClosedError(error.code, error.text) from error
-
-    async def close(self) -> None:
-        await self._line.close()
-
-    def drop(self) -> None:
-        self._line.drop()
-
-
 class OperatorDial:
     """Lines to a scripted shard."""
 
     def __init__(self, shard: ScriptedShard) -> None:
         self._dial = MemoryDial(shard.serve)
-        self.lines: list[OperatorLine] = []
+        self.lines: list[MemoryLine] = []
 
-    async def __call__(self) -> OperatorLine:
-        line = OperatorLine(await self._dial(CLUSTER))
+    async def __call__(self) -> MemoryLine:
+        line = await self._dial(CLUSTER)
         self.lines.append(line)
         return line
 

@@ -2,8 +2,8 @@
 
 OperatorError(Exception)
 ├── TemplateError       the bootstrap template cannot be used, or not for this machine
-├── BadRequestError     a CapacityRequest that no roll-up can carry
-└── LineClosedError     the session ended, with a status
+├── UnsatisfiableError  the bootstrap template says that this machine cannot be served
+└── BadRequestError     a CapacityRequest that no roll-up can carry
 """
 
 from __future__ import annotations
@@ -27,11 +27,3 @@ class BadRequestError(OperatorError):
     def __init__(self, reason: str, words: str) -> None:
         super().__init__(words)
         self.reason = reason
-
-
-class LineClosedError(OperatorError):
-    """The session ended. `code` is the status, `text` what was said with it."""
-
-    def __init__(self, code: str, text: str = "") -> None:
-        super().__init__(f"{code}: {text}" if text else code)
-        self.code, self.text = code, text

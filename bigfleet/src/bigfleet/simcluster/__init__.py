@@ -16,19 +16,17 @@ are passed in, so that the same clusters run over a network and in a simulation 
 
 from bigfleet.simcluster.behaviour import Behaviour
 from bigfleet.simcluster.cluster import SimCluster
-from bigfleet.simcluster.errors import LineClosedError, SimClusterError, WorkloadError
+from bigfleet.simcluster.errors import SimClusterError, WorkloadError
 from bigfleet.simcluster.fleet import SimFleet
 from bigfleet.simcluster.generating import Mix, make_workload
 from bigfleet.simcluster.operator import SimOperator
-from bigfleet.simcluster.ports import Clock, Dial, Line
+from bigfleet.simcluster.ports import Clock, Dial
 from bigfleet.simcluster.workload import Workload, WorkObject
 
 __all__ = [
     "Behaviour",
     "Clock",
     "Dial",
-    "Line",
-    "LineClosedError",
     "Mix",
     "SimCluster",
     "SimClusterError",

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from google.protobuf.message import DecodeError
 
-from bigfleet.simcluster.errors import LineClosedError
+from bigfleet.wire.session import LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 _DEPTH = 64

@@ -1,41 +1,16 @@
-"""Keeps one cluster connected: session after session, with a growing pause between bad ones.
-
-The pause starts at half a second and doubles to thirty, each shortened at random so that a
-thousand clusters do not come back at once. It starts over after a good session, but not after one
-that another process of the same cluster took over: two of them would fight for ever.
-"""
+"""Keeps one cluster connected: session after session, with a growing pause between bad ones."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
 from random import Random
-from typing import Final
 
 from bigfleet.simcluster.changing import Curve, Step
 from bigfleet.simcluster.cluster import SimCluster
-from bigfleet.simcluster.errors import LineClosedError
 from bigfleet.simcluster.ports import Dial
 from bigfleet.simcluster.session import Session
-
-FIRST_PAUSE: Final = 0.5
-LONGEST_PAUSE: Final = 30.0
-
-
-class Pauses:
-    """How long to wait before the next attempt."""
-
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._next = FIRST_PAUSE
-
-    def after(self, *, good: bool, code: str) -> float:
-        """The pause after a session that ended like this."""
-        if good and code != "ABORTED":
-            self._next = FIRST_PAUSE
-        longest = self._next
-        self._next = min(LONGEST_PAUSE, 2 * longest)
-        return longest * self._rng.uniform(0.5, 1.0)
+from bigfleet.wire.session import LineClosedError, Pauses
 
 
 class SimOperator:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bigfleet_api.v1alpha1 import shard_pb2 as pb
+from bigfleet.wire.session import Line
 
 
 class Clock(Protocol):
@@ -20,30 +20,6 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that only grow; the same count as the event loop's."""
-        ...
-
-
-class Line(Protocol):
-    """One session's transport, seen from the cluster. It ends once, with a LineClosedError."""
-
-    async def send(self, message: pb.OperatorMessage) -> None:
-        """Hand over a frame; returns when the transport has taken it."""
-        ...
-
-    async def send_bytes(self, frame: bytes) -> None:
-        """Hand over bytes as a frame, whatever they are."""
-        ...
-
-    async def receive(self) -> pb.ShardMessage | None:
-        """The next frame; None when the shard ended the session without complaint."""
-        ...
-
-    async def close(self) -> None:
-        """Say that nothing more will come, and wait for the shard's end for a moment."""
-        ...
-
-    def drop(self) -> None:
-        """Cut it at once, as a crash would."""
         ...
 
 

@@ -18,7 +18,7 @@ from bigfleet.simcluster.behaviour import PROTOCOL
 from bigfleet.simcluster.changing import Change
 from bigfleet.simcluster.cluster import SimCluster
 from bigfleet.simcluster.faults import Garbage, garbage
-from bigfleet.simcluster.ports import Line
+from bigfleet.wire.session import Line
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 OUTBOX: Final = 256

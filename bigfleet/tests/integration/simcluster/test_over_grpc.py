@@ -11,10 +11,11 @@ import grpc.aio
 import pytest
 
 from bigfleet.simcluster import Behaviour, SimFleet
-from bigfleet.simcluster.errors import LineClosedError, RunError
+from bigfleet.simcluster.errors import RunError
 from bigfleet.simcluster.faults import Garbage
 from bigfleet.simcluster.lines import GrpcDial
 from bigfleet.simcluster.run import RunOptions, WallClock, simulate
+from bigfleet.wire.session import LineClosedError
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shard_pb2_grpc as rpc

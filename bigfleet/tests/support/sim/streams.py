@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from google.protobuf.message import DecodeError
 
-from bigfleet.simcluster.errors import LineClosedError
+from bigfleet.wire.session import LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from sim.network import NOWHERE, Network
 from sim.process import Process
@@ -245,7 +245,7 @@ Serve = Callable[[ShardEnd], Awaitable[None]]
 
 
 class OperatorEnd:
-    """`bigfleet.simcluster.ports.Line` over a connection."""
+    """`bigfleet.wire.session.Line` over a connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -9,8 +9,8 @@ from bigfleet.model import Operator, Profile, Requirement
 from bigfleet.simcluster import Behaviour, SimOperator, Workload
 from bigfleet.simcluster.behaviour import Span
 from bigfleet.simcluster.changing import Change
-from bigfleet.simcluster.errors import LineClosedError
 from bigfleet.simcluster.faults import Garbage
+from bigfleet.wire.session import LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from scripted_shard import (
     S,

@@ -1,41 +1,18 @@
-"""Keeps the operator connected: session after session, with a growing pause between bad ones.
-
-The pause starts at half a second and doubles to thirty, each shortened at random so that a thousand
-clusters do not come back at once. It starts over after a good session, but not after one that
-another process of the same cluster took over: two of them would fight for ever.
-"""
+"""Keeps the operator connected: session after session, with a growing pause between bad ones."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from random import Random
-from typing import Final, Protocol
+from typing import Protocol
 
-from bigfleet.operator.errors import LineClosedError
 from bigfleet.operator.ports import Dial
 from bigfleet.operator.session.session import Host, Rhythm, Session
+from bigfleet.wire.session import LineClosedError, Pauses
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
-FIRST_PAUSE: Final = 0.5
-LONGEST_PAUSE: Final = 30.0
 _log = logging.getLogger(__name__)
-
-
-class Pauses:
-    """How long to wait before the next attempt."""
-
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._next = FIRST_PAUSE
-
-    def after(self, *, good: bool, code: str) -> float:
-        """The pause after a session that ended like this."""
-        if good and code != "ABORTED":
-            self._next = FIRST_PAUSE
-        longest = self._next
-        self._next = min(LONGEST_PAUSE, 2 * longest)
-        return longest * self._rng.uniform(0.5, 1.0)
 
 
 class Listener(Protocol):

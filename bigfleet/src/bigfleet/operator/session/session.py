@@ -14,8 +14,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from bigfleet.operator.ports import Line
 from bigfleet.operator.rollup import Built
+from bigfleet.wire.session import Line
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 OUTBOX: Final = 256
@@ -107,8 +107,7 @@ class Session:
 
     async def run(self) -> None:
         """Until the stream ends; a LineClosedError says how, if not in order."""
-        hello = pb.OperatorMessage(hello=self._host.hello())
-        await self._line.send(hello.SerializeToString())
+        await self._line.send(pb.OperatorMessage(hello=self._host.hello()))
         tasks = [
             asyncio.ensure_future(work)
             for work in (self._read(), self._write(), self._beat(), self._observe())
@@ -155,7 +154,7 @@ class Session:
             self._work.clear()
             while self._outbox or self._rollup_due:
                 if self._outbox:
-                    await self._line.send(self._outbox.popleft().SerializeToString())
+                    await self._line.send(self._outbox.popleft())
                 else:
                     self._rollup_due = False
                     await self._send_rollup()
@@ -216,7 +215,7 @@ class Session:
         built = self._host.roll_up(comparisons=told)
         self._unanswered.append(built.timestamp)
         began = loop.time()
-        await self._line.send(built.frame)
+        await self._line.send_bytes(built.frame)
         self._host.rolled_up(built, loop.time() - began)
 
     def _acknowledged(self, ack: pb.Acknowledgement) -> None:

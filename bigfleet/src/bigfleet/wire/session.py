@@ -1,0 +1,166 @@
+"""The operator's end of a session: one stream to a shard, and the pauses between two of them.
+
+A line is cut or ends once, and whoever waits on it then gets a LineClosedError with the status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any, Final, Protocol
+
+import grpc
+import grpc.aio
+
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+
+METHOD: Final = "/bigfleet.v1alpha1.Shard/Session"
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 30.0
+_FAREWELL_SECONDS: Final = 1.0
+
+_Call = grpc.aio.StreamStreamCall[bytes, pb.ShardMessage]
+
+
+class LineClosedError(Exception):
+    """The line has ended. `code` is the name of the gRPC status, as in `ABORTED`."""
+
+    def __init__(self, code: str, text: str = "") -> None:
+        super().__init__(f"{code}: {text}" if text else code)
+        self.code = code
+        self.text = text
+
+
+class Line(Protocol):
+    """One session's transport, seen from the cluster. It ends once, with a LineClosedError."""
+
+    async def send(self, message: pb.OperatorMessage) -> None:
+        """Hand over a frame; returns when the transport has taken it."""
+        ...
+
+    async def send_bytes(self, frame: bytes) -> None:
+        """Hand over bytes as a frame, whatever they are."""
+        ...
+
+    async def receive(self) -> pb.ShardMessage | None:
+        """The next frame; None when the shard ended the session without complaint."""
+        ...
+
+    async def close(self) -> None:
+        """Say that nothing more will come, and wait for the shard's end for a moment."""
+        ...
+
+    def drop(self) -> None:
+        """Cut it at once, as a crash would."""
+        ...
+
+
+class Pauses:
+    """How long to wait before the next attempt.
+
+    From half a second, doubled up to thirty, each shortened at random so that a thousand clusters
+    do not come back at once. Starts over after a good session, but not after one that another
+    process of the same cluster took over: two of them would fight for ever.
+    """
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._next = FIRST_PAUSE
+
+    def after(self, *, good: bool, code: str) -> float:
+        """The pause after a session that ended like this."""
+        if good and code != "ABORTED":
+            self._next = FIRST_PAUSE
+        longest = self._next
+        self._next = min(LONGEST_PAUSE, 2 * longest)
+        return longest * self._rng.uniform(0.5, 1.0)
+
+
+def open_line(channel: grpc.aio.Channel) -> GrpcLine:
+    """A new stream on a connection."""
+    start: grpc.aio.StreamStreamMultiCallable[bytes, pb.ShardMessage] = channel.stream_stream(
+        METHOD, None, pb.ShardMessage.FromString
+    )
+    return GrpcLine(start())
+
+
+class GrpcLine:
+    """One stream.
+
+    Who is cancelled while it reads or writes does not cancel the stream with it, as the library
+    would: the stream has to outlive its tasks for a moment, to end in order.
+    """
+
+    def __init__(self, call: _Call) -> None:
+        self._call = call
+        self._reading: asyncio.Future[object] | None = None
+
+    async def send(self, message: pb.OperatorMessage) -> None:
+        """Hand over a frame; returns when the transport has taken it."""
+        await self.send_bytes(message.SerializeToString())
+
+    async def send_bytes(self, frame: bytes) -> None:
+        """Hand over bytes as a frame."""
+        writing = asyncio.ensure_future(self._call.write(frame))
+        writing.add_done_callback(_looked_at)
+        try:
+            await asyncio.shield(writing)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError, grpc.aio.UsageError):
+            raise await self._ended() from None
+        except asyncio.CancelledError:
+            await self._raise_if_own()
+            raise
+
+    async def receive(self) -> pb.ShardMessage | None:
+        """The next frame; None when the shard ended it in order."""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._call.read())
+            self._reading.add_done_callback(_looked_at)
+        reading = self._reading
+        try:
+            message = await asyncio.shield(reading)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            raise await self._ended() from None
+        except asyncio.CancelledError:
+            await self._raise_if_own()
+            raise
+        finally:
+            if reading.done():
+                self._reading = None
+        if isinstance(message, pb.ShardMessage):
+            return message
+        ended = await self._ended()
+        if ended.code == "OK":
+            return None
+        raise ended
+
+    async def close(self) -> None:
+        """Nothing more will come; the shard has a moment to end it in order."""
+        try:
+            async with asyncio.timeout(_FAREWELL_SECONDS):
+                await self._call.done_writing()
+                while await self.receive() is not None:
+                    pass
+        except (TimeoutError, LineClosedError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            pass
+        self.drop()
+
+    def drop(self) -> None:
+        """Cut it at once."""
+        self._call.cancel()
+
+    async def _raise_if_own(self) -> None:
+        # Cutting the call cancels who waits on it, which must not look like a cancelled task.
+        task = asyncio.current_task()
+        if self._call.done() and task is not None and not task.cancelling():
+            raise await self._ended() from None
+
+    async def _ended(self) -> LineClosedError:
+        code = await self._call.code()
+        return LineClosedError(code.name, await self._call.details() or "")
+
+
+def _looked_at(task: asyncio.Future[Any]) -> None:
+    """Nobody may be left to ask how it ended."""
+    if not task.cancelled():
+        task.exception()
