@@ -131,9 +131,10 @@ docs: $(STAMP) ## Check that every link leads somewhere and that generated pages
 	@$(BIN)/python tools/crd_reference.py --check
 
 .PHONY: boards
-boards: $(STAMP) ## Write the chart's Grafana boards from tools/boards, and the runbook from its alerts
+boards: $(STAMP) ## Write the chart's Grafana boards, the runbook from its alerts, and the reference of metrics
 	@PYTHONPATH=tools $(BIN)/python -m boards.write $(ARGS)
 	@$(BIN)/python tools/runbook.py $(ARGS)
+	@$(BIN)/python tools/metric_reference.py $(ARGS)
 
 .PHONY: crds
 crds: $(STAMP) ## Write the reference of the custom resources from api/crd

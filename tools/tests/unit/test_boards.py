@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.observe.shard import ShardMetrics
-from bigfleet.provider.fake import FakeProvider
-from boards.fleet import FLEET, RECONCILED
+from boards.fleet import FLEET
 from boards.write import stale
+from metric_reference import a_providers_registry
 
 OUTSIDE = {"up"}
 FUNCTIONS = {
@@ -38,18 +38,6 @@ def exported() -> set[str]:
         asyncio.run(a_providers_registry()),
     )
     return set().union(*(names_of(registry) for registry in registries))
-
-
-async def a_providers_registry() -> CollectorRegistry:
-    """Of a provider that runs: some of its series are made of what it has."""
-    async with await FakeProvider.start(seed_count=1) as fake:
-        metrics = fake.running.metrics
-        # The fake has no live prices; a provider that has some tells when it last read them.
-        metrics.last_success("price", 0.0)
-        async with asyncio.timeout(30):
-            while RECONCILED not in metrics.registry._names_to_collectors:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        return metrics.registry
 
 
 def asked(expression: str) -> set[str]:

@@ -54,6 +54,12 @@ def test_metrics_come_as_text_and_as_openmetrics(site: Site) -> None:
     assert body.endswith("# EOF\n")
 
 
+async def test_a_scrape_is_answered_while_the_event_loop_stands_still(site: Site) -> None:
+    # Reading inside a coroutine holds the loop: an answer that needed it would never come.
+    for path in ("/metrics", "/healthz", "/readyz", "/debug/stacks"):
+        assert site.get(path)[0] == 200
+
+
 def test_serving_is_said_with_the_address(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         made = Site()
