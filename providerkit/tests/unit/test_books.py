@@ -174,7 +174,7 @@ def test_shapes_become_quantities() -> None:
 async def test_a_machine_has_room_for_pods_whatever_its_offering_says(
     said: dict[str, object], pods: str
 ) -> None:
-    offering = slots(count=1, **said)
+    offering = {**slots(), "count": 1, **said}
     async with world(offerings=json.dumps([offering])) as w:
         (machine,) = await w.shard.machines()
         assert machine.allocatable.resources["pods"] == pods
