@@ -191,7 +191,9 @@ class World:
         def changed(name: str) -> None:
             now = workload.replicas(name)
             self.trace.note(cluster.id, f"wants {now} of {name}")
-            if now < seen.get(name, 0):
+            # A gang that outgrows its domain moves as a whole, and leaves its old machines behind.
+            moves = now > seen.get(name, 0) and workload[name].together is not None
+            if now < seen.get(name, 0) or moves:
                 self.monitor.excuse(cluster.id, self.loop.time())
             seen[name] = now
 
