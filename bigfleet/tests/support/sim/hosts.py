@@ -88,6 +88,7 @@ class Host:
         self._world, self._build = world, build
         self._rng = world.rng(f"restarts{suffix}")
         self._mutations_until_crash = 0
+        self._is_kept_down = False
         self._mounted: Mounted
         self._running: asyncio.Task[None]
 
@@ -103,6 +104,7 @@ class Host:
 
     def start(self) -> None:
         """A new life of the shard, on the same disk."""
+        self._is_kept_down = False
         process = Process(f"{self.name}.{len(self.lives) + 1}")
         mounted = Mounted(self.disk, self)
         self._world.trace.note(process.name, "starts")
@@ -134,8 +136,13 @@ class Host:
         self._running.cancel()
         self._world.board.hang_up(self.life.process)
 
+    def go_away(self) -> None:
+        """Die, and stay so until somebody starts it."""
+        self._is_kept_down = True
+        self.life.process.crash()
+
     def _restart(self) -> None:
-        if not self.life.process.alive:
+        if not self.life.process.alive and not self._is_kept_down:
             self.start()
 
     # -- the worst of moments --------------------------------------------------------------------
