@@ -6,11 +6,15 @@ is lost, and in the end nothing is unmet.
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from bigfleet.cli.bench_coordinator.moving import THREE, TWO, Scene, move
 
 BAR_SECONDS = 60.0
+_log = logging.getLogger(__name__)
+
 SMALL = Scene(shards=2, machines=2_000, lacking=50, special=100)
 
 
@@ -25,6 +29,7 @@ async def test_a_shortfall_is_met_with_machines_of_another_shard() -> None:
 @pytest.mark.timeout(900)
 async def test_among_100_000_machines_they_are_adopted_within_a_minute() -> None:
     told = await move(TWO)
+    _log.info("two shards: %s", told)
     assert told.seconds <= BAR_SECONDS
     assert {phase for _, phase in told.moves} == {"done"}
 
@@ -33,6 +38,7 @@ async def test_among_100_000_machines_they_are_adopted_within_a_minute() -> None
 @pytest.mark.timeout(900)
 async def test_two_shards_cover_what_a_third_one_lacks() -> None:
     told = await move(THREE)
+    _log.info("three shards: %s", told)
     assert told.seconds <= BAR_SECONDS
     assert {phase for _, phase in told.moves} == {"done"}
     assert len(told.moves) >= 2
