@@ -62,6 +62,20 @@ async def instructed(stage: Stage, **how: Any) -> None:
     await stage.shard.send(reclaim_instruction=instruction(**how))
 
 
+async def blocked(stage: Stage) -> None:
+    """A drain that a budget holds up, begun and acknowledged."""
+    stage.api.budgets["default", "web-0"] = 10_000
+    await instructed(stage, grace=600)
+    await stage.shard.frame("reclaim_ack")
+
+
+async def restarted(stage: Stage) -> None:
+    """The operator dies, comes back and has reported."""
+    await stage.kill()
+    stage.start()
+    await stage.shard.frame("rollup", 2)
+
+
 def test_a_node_is_cordoned_acknowledged_emptied_and_acknowledged_again() -> None:
     async def scene(stage: Stage) -> None:
         await instructed(stage)
@@ -157,13 +171,9 @@ def test_a_cancel_of_an_unknown_drain_lets_only_our_own_nodes_go() -> None:
 
 def test_a_restart_goes_on_and_is_confirmed_by_the_instruction() -> None:
     async def scene(stage: Stage) -> None:
-        stage.api.budgets["default", "web-0"] = 10_000
-        await instructed(stage, grace=600)
-        await stage.shard.frame("reclaim_ack")
-        await stage.kill()
+        await blocked(stage)
+        await restarted(stage)
         assert held(stage)
-        stage.start()
-        await stage.shard.frame("rollup", 2)
         await until(lambda: len(stage.operator.drains) == 1)
         await stage.shard.send(reclaim_instruction=instruction(600))
         await asyncio.sleep(90)
@@ -177,12 +187,8 @@ def test_a_restart_goes_on_and_is_confirmed_by_the_instruction() -> None:
 
 def test_a_restart_calls_off_what_the_shard_does_not_confirm_in_a_minute() -> None:
     async def scene(stage: Stage) -> None:
-        stage.api.budgets["default", "web-0"] = 10_000
-        await instructed(stage, grace=600)
-        await stage.shard.frame("reclaim_ack")
-        await stage.kill()
-        stage.start()
-        await stage.shard.frame("rollup", 2)
+        await blocked(stage)
+        await restarted(stage)
         await asyncio.sleep(50)
         assert held(stage)
         await asyncio.sleep(20)
@@ -194,9 +200,7 @@ def test_a_restart_calls_off_what_the_shard_does_not_confirm_in_a_minute() -> No
 
 def test_a_lease_that_is_lost_and_taken_again_goes_on_draining() -> None:
     async def scene(stage: Stage) -> None:
-        stage.api.budgets["default", "web-0"] = 10_000
-        await instructed(stage, grace=600)
-        await stage.shard.frame("reclaim_ack")
+        await blocked(stage)
         await stage.lead_again()
         stage.api.budgets.clear()
         await until(lambda: acks(stage)[-1].nodes_drained == 1)
@@ -206,9 +210,7 @@ def test_a_lease_that_is_lost_and_taken_again_goes_on_draining() -> None:
 
 def test_a_node_that_goes_in_the_middle_ends_its_drain() -> None:
     async def scene(stage: Stage) -> None:
-        stage.api.budgets["default", "web-0"] = 10_000
-        await instructed(stage, grace=600)
-        await stage.shard.frame("reclaim_ack")
+        await blocked(stage)
         stage.api.remove("Node", "n-1")
         ack = (await stage.shard.frame("reclaim_ack", 2)).reclaim_ack
         assert ack.nodes_drained == 1
@@ -218,12 +220,8 @@ def test_a_node_that_goes_in_the_middle_ends_its_drain() -> None:
 
 def test_a_machine_shown_as_draining_confirms() -> None:
     async def scene(stage: Stage) -> None:
-        stage.api.budgets["default", "web-0"] = 10_000
-        await instructed(stage, grace=600)
-        await stage.shard.frame("reclaim_ack")
-        await stage.kill()
-        stage.start()
-        await stage.shard.frame("rollup", 2)
+        await blocked(stage)
+        await restarted(stage)
         draining = pb.NodeStateUpdate(
             machine_id="m-1", state=S.MACHINE_STATE_DRAINING, provider_id=HOST
         )
@@ -236,9 +234,7 @@ def test_a_machine_shown_as_draining_confirms() -> None:
 
 def test_a_session_that_breaks_leaves_a_running_drain_alone() -> None:
     async def scene(stage: Stage) -> None:
-        stage.api.budgets["default", "web-0"] = 10_000
-        await instructed(stage, grace=600)
-        await stage.shard.frame("reclaim_ack")
+        await blocked(stage)
         stage.dial.lines[-1].drop()
         await until(lambda: len(stage.shard.streams) == 2)
         await asyncio.sleep(90)
@@ -266,9 +262,7 @@ def test_an_entry_may_be_a_machine_and_a_node_that_is_gone_is_empty() -> None:
 
 def test_a_newer_instruction_takes_the_node_over() -> None:
     async def scene(stage: Stage) -> None:
-        stage.api.budgets["default", "web-0"] = 10_000
-        await instructed(stage, grace=600)
-        await stage.shard.frame("reclaim_ack")
+        await blocked(stage)
         await stage.shard.send(reclaim_instruction=instruction(20, number=2))
         await until(lambda: acks(stage)[-1].nodes_left)
         assert acks(stage)[-1].instruction_id == "i-2"
