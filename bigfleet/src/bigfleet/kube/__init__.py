@@ -12,7 +12,8 @@
     transport one request: rate, retries, deadline, typed errors
     client    typed calls; decoding into partial structs
     watching  list, then watch, for ever;  informer keeps a copy and tells of changes
-    lease     leader election;  events  what `kubectl describe` shows
+    lease     leader election;  replica  what processes that take part share
+    events    what `kubectl describe` shows
     objects   structs and names of Kubernetes' kinds;  fleet  of our own
 
 One event loop, nothing that blocks. Knows nothing of shards, roll-ups or machines.
@@ -45,8 +46,10 @@ from bigfleet.kube.informer import Change, ChangeKind, Handler, Informer
 from bigfleet.kube.lease import LeaderElection, LeaseTimes
 from bigfleet.kube.objects import Meta, Object, OwnerReference, Partial, Resource, key_of
 from bigfleet.kube.ports import Clock, Observer, SystemClock
+from bigfleet.kube.replica import PATIENT, Readiness
 
 __all__ = [
+    "PATIENT",
     "AlreadyExistsError",
     "ApiError",
     "Backoff",
@@ -81,6 +84,7 @@ __all__ = [
     "OwnerReference",
     "Page",
     "Partial",
+    "Readiness",
     "Resource",
     "ServerError",
     "SystemClock",

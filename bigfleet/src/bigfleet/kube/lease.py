@@ -76,6 +76,7 @@ class LeaderElection:
         self._times = times or LeaseTimes()
         self._seen_version = ""
         self._seen_at = 0.0
+        self._free_at = 0.0
         self._renewed_at = 0.0
         self._leading = asyncio.Event()
         self.holder = ""
@@ -131,7 +132,12 @@ class LeaderElection:
                     return
             except KubeError as error:
                 log.warning("lease not read", lease=self._name, error=str(error))
-            await self._client.clock.sleep(self._times.retry)
+            await self._client.clock.sleep(self._pause())
+
+    def _pause(self) -> float:
+        """Until the next look: sooner where the lease may be taken before it."""
+        left = self._free_at - self._client.clock.monotonic()
+        return min(left, self._times.retry) if left > 0 else self._times.retry
 
     async def _try_acquire(self) -> bool:
         started = self._client.clock.monotonic()
@@ -148,7 +154,8 @@ class LeaderElection:
         free = not self.holder or self.holder == self._identity
         # The holder's own duration counts: it may run with other times than we do.
         duration = lease.spec.lease_duration_seconds or self._times.duration
-        if not free and self._client.clock.monotonic() - self._seen_at < duration:
+        self._free_at = self._seen_at + duration
+        if not free and self._client.clock.monotonic() < self._free_at:
             return False
         return await self._write(transitions=lease.spec.lease_transitions + 1)
 

@@ -20,11 +20,12 @@ import yaml
 from cryptography import x509
 
 from bigfleet.kube import (
+    PATIENT,
     ClusterConfig,
     EventRecorder,
     KubeClient,
     LeaderElection,
-    LeaseTimes,
+    Readiness,
     load,
 )
 from bigfleet.observe.http import HttpServer, Pages
@@ -40,10 +41,6 @@ from bigfleet.operator.watches import Watches
 from bigfleet.wire.tls import ClientTls, TlsFiles
 
 COMPONENT: Final = "bigfleet-operator"
-PATIENT: Final = LeaseTimes(duration=4, give_up=3.3, renew=0.8, retry=0.4)
-"""A busy API server answers late, and who lost its lease drops its session; yet a hand-over after a
-crash takes under 5 s."""
-_READINESS_SECONDS: Final = 0.1
 _URGENT_QPS: Final = 100.0
 _URGENT_BURST: Final = 200
 _log = logging.getLogger(__name__)
@@ -102,7 +99,7 @@ async def serve(
             namespace=settings.lease_namespace,
             times=PATIENT,
         )
-        readiness = Readiness(operator, watches, election, settings.replica)
+        readiness = Readiness(partial(why_not_ready, operator, watches, election, settings.replica))
         http = HttpServer.start(settings.metrics_addr, Pages(metrics.registry, readiness.__str__))
         _log.info(
             "operator started",
@@ -144,42 +141,20 @@ async def _live(
             task.cancel()
 
 
-class Readiness:
-    """Why an operator is not ready, looked up on the event loop and read by another thread."""
-
-    def __init__(
-        self, operator: Operator, watches: Watches, election: LeaderElection, replica: str
-    ) -> None:
-        self._operator, self._watches = operator, watches
-        self._election, self._replica = election, replica
-        self.reason = "starting"
-
-    def __str__(self) -> str:
-        return self.reason
-
-    async def follow(self) -> None:
-        """Look now and then, until cancelled; what it waits for is said once."""
-        said = ""
-        while True:
-            self.reason = self.why_not()
-            if self.reason and self.reason != said:
-                _log.info("waiting", extra={"reason": self.reason})
-            said = self.reason
-            await asyncio.sleep(_READINESS_SECONDS)
-
-    def why_not(self) -> str:
-        """The reason; empty when ready."""
-        missing = self._watches.not_synced()
-        if missing:
-            return f"watches are not complete: {missing}"
-        if not self._election.is_leader:
-            holder = self._election.holder
-            stands_by = bool(holder) and holder != self._replica
-            return "" if stands_by else "nobody holds the lease yet"
-        connection = self._operator.connection
-        if not connection.is_open:
-            return f"no session to the shard: {connection.last_end}"
-        return "" if connection.is_good else "the shard has not acknowledged a roll-up yet"
+def why_not_ready(
+    operator: Operator, watches: Watches, election: LeaderElection, replica: str
+) -> str:
+    """The reason, for people; empty when ready."""
+    missing = watches.not_synced()
+    if missing:
+        return f"watches are not complete: {missing}"
+    if not election.is_leader:
+        stands_by = bool(election.holder) and election.holder != replica
+        return "" if stands_by else "nobody holds the lease yet"
+    connection = operator.connection
+    if not connection.is_open:
+        return f"no session to the shard: {connection.last_end}"
+    return "" if connection.is_good else "the shard has not acknowledged a roll-up yet"
 
 
 def make_template(settings: OperatorSettings, config: ClusterConfig) -> BootstrapTemplate | None:

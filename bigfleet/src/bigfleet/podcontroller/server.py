@@ -15,12 +15,13 @@ from random import Random
 from typing import Final
 
 from bigfleet.kube import (
+    PATIENT,
     Change,
     EventRecorder,
     Informer,
     KubeClient,
     LeaderElection,
-    LeaseTimes,
+    Readiness,
     load,
 )
 from bigfleet.kube.fleet import UPCOMING_NODES
@@ -35,9 +36,6 @@ from bigfleet.podcontroller.request import OWNED_BY_POD
 from bigfleet.podcontroller.settings import PodControllerSettings
 
 COMPONENT: Final = "bigfleet-pod-controller"
-PATIENT: Final = LeaseTimes(duration=4, give_up=3.3, renew=0.8, retry=0.4)
-"""An API server that takes thousands of Pods answers late; a hand-over still takes under 5 s."""
-_READINESS_SECONDS: Final = 0.1
 _URGENT_QPS: Final = 20.0
 _URGENT_BURST: Final = 20
 _log = logging.getLogger(__name__)
@@ -90,7 +88,7 @@ async def serve(
             namespace=settings.lease_namespace,
             times=PATIENT,
         )
-        readiness = Readiness(watches)
+        readiness = Readiness(watches.not_synced)
         http = HttpServer.start(settings.metrics_addr, Pages(metrics.registry, readiness.__str__))
         _log.info("pod controller started", extra={"adopt_foreign_nodes": settings.adopts})
         on_running(Running(controller, "" if http is None else http.address))
@@ -140,27 +138,6 @@ class Watches:
             if not synced:
                 return f"watches are not complete: {trouble}"
         return ""
-
-
-class Readiness:
-    """Why a pod controller is not ready, looked up on the event loop, read by another thread."""
-
-    def __init__(self, watches: Watches) -> None:
-        self._watches = watches
-        self.reason = "starting"
-
-    def __str__(self) -> str:
-        return self.reason
-
-    async def follow(self) -> None:
-        """Look now and then, until cancelled; what it waits for is said once."""
-        said = ""
-        while True:
-            self.reason = self._watches.not_synced()
-            if self.reason and self.reason != said:
-                _log.info("waiting", extra={"reason": self.reason})
-            said = self.reason
-            await asyncio.sleep(_READINESS_SECONDS)
 
 
 async def _live(
