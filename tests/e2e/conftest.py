@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_fleet import Fleet, a_fleet
+from real_fleet import QUICK_BEAT, Fleet, a_fleet
 
 from kube.plane import ControlPlane, control_planes
 
@@ -29,6 +29,6 @@ def fleet_on(planes: list[ControlPlane], tmp_path: Path) -> MakeFleet:
     """Start a fleet on the first cluster, or on both."""
 
     def make(clusters: int = 1, **options: Any) -> AbstractContextManager[Fleet]:
-        return a_fleet(tmp_path / "fleet", planes[:clusters], **options)
+        return a_fleet(tmp_path / "fleet", planes[:clusters], **{"operator": QUICK_BEAT} | options)
 
     return make

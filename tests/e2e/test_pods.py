@@ -44,7 +44,7 @@ def test_requests_are_acknowledged_and_can_be_selected_by_phase(fleet_on: FleetO
         eventually(
             lambda: (
                 len(east.get("capacityrequests")) == 4
-                and not east.get("capacityrequests", *PENDING)
+                and not east.get("capacityrequests", fields=PENDING)
             ),
             "all requests are acknowledged",
         )
@@ -90,7 +90,7 @@ def test_a_request_goes_with_its_pod_and_no_pod_has_two(fleet_on: FleetOn) -> No
 
 @pytest.mark.deep
 def test_two_hundred_pods_one_after_the_other_wait_a_few_seconds_each(fleet_on: FleetOn) -> None:
-    with fleet_on(slots=80) as fleet:
+    with fleet_on(slots=80, operator=()) as fleet:
         waits = pods_in_a_row(fleet.clusters[0], 200)
     p50, p99 = statistics.median(waits), waits[int(len(waits) * 0.99) - 1]
     assert p50 <= 6
@@ -99,7 +99,7 @@ def test_two_hundred_pods_one_after_the_other_wait_a_few_seconds_each(fleet_on: 
 
 @pytest.mark.deep
 def test_a_thousand_pods_at_once_run_within_ninety_seconds(fleet_on: FleetOn) -> None:
-    with fleet_on(slots=300) as fleet:
+    with fleet_on(slots=300, operator=()) as fleet:
         acknowledged, running = pods_at_once(fleet.clusters[0], 1000)
     assert acknowledged <= 30
     assert running <= 90

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from real_fleet import Cluster, deployment, eventually
 
-PENDING = ("--field-selector", "status.phase=Pending")
+PENDING = "status.phase=Pending"
 
 
 def seconds_to_run(cluster: Cluster) -> list[float]:
@@ -36,7 +36,7 @@ def pods_at_once(cluster: Cluster, count: int) -> tuple[float, float]:
     eventually(
         lambda: (
             len(cluster.get("capacityrequests")) == count
-            and not cluster.get("capacityrequests", *PENDING)
+            and not cluster.get("capacityrequests", fields=PENDING)
         ),
         "all requests are acknowledged",
         180,

@@ -34,8 +34,31 @@ ALLOCATABLE = "allocatable: {cpu: '4', memory: 16Gi, pods: '110'}"
 # Minutes become seconds: a test cannot wait for machines to be idle as long as a bill can.
 QUICK = (
     "--cycle-interval=2s", "--reclaim-hold=3s", "--on-demand-release-hold=5s",
-    "--spot-release-hold=5s", "--reclaim-cap=1", "--reclaim-window=2s",
+    "--spot-release-hold=5s", "--reclaim-cap=1", "--reclaim-window=2s", "--quarantine-time=4s",
 )  # fmt: skip
+QUICK_BEAT = ("--rollup-interval=2s",)
+
+
+FLEET = "apis/bigfleet.lucy.sh/v1alpha1"
+PLACES = {
+    "deployments": "apis/apps/v1",
+    "replicasets": "apis/apps/v1",
+    "statefulsets": "apis/apps/v1",
+    "jobs": "apis/batch/v1",
+    "poddisruptionbudgets": "apis/policy/v1",
+    "pods": "api/v1",
+    "capacityrequests": FLEET,
+    "leases": "apis/coordination.k8s.io/v1",
+    "nodes": "api/v1",
+    "upcomingnodes": FLEET,
+    "availablecapacities": FLEET,
+}
+"""Where each kind is found in the API."""
+LEFT_IN_DEFAULT = (
+    "deployments", "statefulsets", "jobs", "replicasets", "poddisruptionbudgets", "pods",
+    "capacityrequests",
+)  # fmt: skip
+LEFT_IN_THE_CLUSTER = ("nodes", "upcomingnodes", "availablecapacities")
 
 
 class NotInTimeError(AssertionError):
@@ -129,10 +152,11 @@ class Cluster:
         """Its id."""
         return self.plane.name
 
-    def get(self, kind: str, *arguments: str) -> list[dict[str, Any]]:
-        """All objects of a kind."""
-        shown = json.loads(self.plane.kubectl("get", kind, "-A", "-o", "json", *arguments))
-        items = shown["items"]
+    def get(self, kind: str, *, labels: str = "", fields: str = "") -> list[dict[str, Any]]:
+        """All objects of a kind, in all namespaces."""
+        chosen = {"labelSelector": labels, "fieldSelector": fields}
+        query = {name: value for name, value in chosen.items() if value}
+        items = self.plane.api.get(f"/{PLACES[kind]}/{kind}", **query)["items"]
         assert isinstance(items, list)
         return items
 
@@ -143,14 +167,14 @@ class Cluster:
 
     def scale(self, name: str, replicas: int) -> None:
         """Another number of pods."""
-        self.plane.kubectl("scale", "deployment", name, f"--replicas={replicas}")
+        path = f"/{PLACES['deployments']}/namespaces/default/deployments/{name}"
+        self.plane.api.patch(path, {"spec": {"replicas": replicas}})
 
     def pods(self, phase: str = "", app: str = "") -> list[dict[str, Any]]:
         """Pods that are not being deleted, in one phase or in any."""
-        chosen = ["-l", f"app={app}"] if app else []
         return [
             pod
-            for pod in self.get("pods", *chosen)
+            for pod in self.get("pods", labels=f"app={app}" if app else "")
             if not pod["metadata"].get("deletionTimestamp")
             and (not phase or pod["status"].get("phase") == phase)
         ]
@@ -170,18 +194,17 @@ class Cluster:
 
     def clean(self) -> None:
         """Remove everything a test may have left."""
-        call = self.plane.kubectl
-        quickly = ("--all", "--ignore-not-found", "--wait=false", "--force", "--grace-period=0")
-        for kind in ("deployments", "jobs", "poddisruptionbudgets", "pods"):
-            call("delete", kind, "-n", "default", *quickly)
-        for kind in ("nodes", "upcomingnodes", "availablecapacities"):
-            call("delete", kind, "--all", "--ignore-not-found", "--wait=false")
-        call("delete", "capacityrequests", "--all", "-n", "default", "--wait=false")
-        call("delete", "leases", "-n", "default", "--all")
-        kinds = ("pods", "nodes", "capacityrequests", "upcomingnodes")
-        eventually(
-            lambda: not any(self.get(kind) for kind in kinds), f"{self.name} is empty", poll=0.3
-        )
+        for kind in ("leases", *LEFT_IN_DEFAULT):
+            self.plane.api.delete(
+                f"/{PLACES[kind]}/namespaces/default/{kind}",
+                gracePeriodSeconds=0,
+                propagationPolicy="Background",
+            )
+        for kind in LEFT_IN_THE_CLUSTER:
+            self.plane.api.delete(f"/{PLACES[kind]}/{kind}")
+        # Whoever makes pods has to be gone as well, or there is one more of them later.
+        kinds = (*LEFT_IN_DEFAULT, *LEFT_IN_THE_CLUSTER)
+        eventually(lambda: not any(self.get(kind) for kind in kinds), f"{self.name} is empty")
 
 
 @dataclass
@@ -244,6 +267,35 @@ def _command(name: str, *arguments: str) -> list[str]:
     return [str(BIN / name), *arguments]
 
 
+def _cluster(
+    folder: Path,
+    plane: ControlPlane,
+    sessions: str,
+    addresses: tuple[str, str],
+    kubeconfigs: tuple[Path, Path],
+    operator: Sequence[str],
+) -> Cluster:
+    """A control plane with the two of our programs that belong to it."""
+    metrics, pod_metrics = addresses
+    name = plane.name
+    operators = _command(
+        "bigfleet", "operator", f"--cluster-id={name}", f"--shard-addr={sessions}",
+        f"--kubeconfig={kubeconfigs[0]}", f"--bootstrap-template={folder / 'bootstrap.j2'}",
+        f"--metrics-addr={metrics}", *operator,
+    )  # fmt: skip
+    controllers = _command(
+        "bigfleet", "pod-controller", f"--kubeconfig={kubeconfigs[1]}",
+        f"--metrics-addr={pod_metrics}",
+    )  # fmt: skip
+    return Cluster(
+        plane,
+        Process(f"operator {name}", operators, folder / f"operator-{name}"),
+        Process(f"pods {name}", controllers, folder / f"pods-{name}"),
+        metrics,
+        pod_metrics,
+    )
+
+
 @contextmanager
 def a_fleet(
     folder: Path,
@@ -253,6 +305,7 @@ def a_fleet(
     offerings: str = "",
     shard: Sequence[str] = (),
     provider: Sequence[str] = (),
+    operator: Sequence[str] = (),
     kubeconfigs: Mapping[str, tuple[Path, Path]] | None = None,
 ) -> Iterator[Fleet]:
     """A fleet that runs; its clusters are empty at the start and may be full at the end.
@@ -275,50 +328,25 @@ def a_fleet(
         for plane in planes:
             (clusters_folder / f"{plane.name}.yaml").write_text(plane.kubeconfig.read_text())
             own = (kubeconfigs or {}).get(plane.name, (plane.kubeconfig, plane.kubeconfig))
-            metrics, other_metrics = address(), address()
-            operator = _command(
-                "bigfleet", "operator", f"--cluster-id={plane.name}", f"--shard-addr={sessions}",
-                f"--kubeconfig={own[0]}", f"--bootstrap-template={folder / 'bootstrap.j2'}",
-                f"--metrics-addr={metrics}",
-            )  # fmt: skip
-            controller = _command(
-                "bigfleet",
-                "pod-controller",
-                f"--kubeconfig={own[1]}",
-                f"--metrics-addr={other_metrics}",
-            )
-            clusters.append(
-                Cluster(
-                    plane,
-                    Process(f"operator {plane.name}", operator, folder / f"operator-{plane.name}"),
-                    Process(f"pods {plane.name}", controller, folder / f"pods-{plane.name}"),
-                    metrics,
-                    other_metrics,
-                )
-            )
+            own_addresses = address(), address()
+            clusters.append(_cluster(folder, plane, sessions, own_addresses, own, operator))
+        shards = _command(
+            "bigfleet", "shard", "--shard-id=s-1", f"--listen={sessions}",
+            f"--metrics-addr={shard_metrics}", f"--data-dir={folder / 'shard'}",
+            f"--provider-addr=kwok={serving}@local", *QUICK, *shard,
+        )  # fmt: skip
+        providers = _command(
+            "bigfleet-provider-kwok", f"--addr={serving}", "--metrics-addr=0",
+            f"--state={folder / 'provider.db'}", f"--offerings={offered}",
+            f"--cluster-kubeconfigs={clusters_folder}", f"--slow-ms={SLOW_MS}", *provider,
+        )  # fmt: skip
         fleet = Fleet(
             folder,
             clusters,
-            Process(
-                "shard",
-                _command(
-                    "bigfleet", "shard", "--shard-id=s-1", f"--listen={sessions}",
-                    f"--metrics-addr={shard_metrics}", f"--data-dir={folder / 'shard'}",
-                    f"--provider-addr=kwok={serving}@local", *QUICK, *shard,
-                ),
-                folder / "shard.log",
-            ),
-            Process(
-                "provider",
-                _command(
-                    "bigfleet-provider-kwok", f"--addr={serving}", "--metrics-addr=0",
-                    f"--state={folder / 'provider.db'}", f"--offerings={offered}",
-                    f"--cluster-kubeconfigs={clusters_folder}", f"--slow-ms={SLOW_MS}", *provider,
-                ),
-                folder / "provider.log",
-            ),
+            Process("shard", shards, folder / "shard.log"),
+            Process("provider", providers, folder / "provider.log"),
             shard_metrics,
-        )  # fmt: skip
+        )
         for cluster in clusters:
             cluster.clean()
         ends.callback(fleet.stop)

@@ -14,7 +14,9 @@ when its process is.
 
 import argparse
 import base64
+import http.client
 import json
+import shutil
 import signal
 import ssl
 import subprocess
@@ -22,8 +24,6 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Final
 
 from kube import binaries, ports
+from kube.api import Api, ApiError
 from kube.certificates import Authority, Identity, signing_key
 from kube.processes import Process
 
@@ -74,7 +75,8 @@ class ControlPlane:
             component: Process(component, command, self.logs / f"{component}.log")
             for component, command in _commands(folder, etcd_port, peer_port, api_port).items()
         }
-        self._tls: ssl.SSLContext | None = None
+        self._cache = folder / "kubectl"
+        self.api = Api(self.server, self._trust)
 
     def start(self) -> None:
         """Start everything; returns when Pods can be created and will run."""
@@ -91,6 +93,7 @@ class ControlPlane:
 
     def stop(self) -> None:
         """Kill everything; the folder with the logs stays."""
+        self.api.close()
         for component in reversed(COMPONENTS):
             self.processes[component].kill()
         for port in self._ports:
@@ -103,7 +106,12 @@ class ControlPlane:
 
     def kubectl(self, *arguments: str, stdin: str = "", check: bool = True) -> str:
         """Run kubectl and return what it prints; with check=False its complaints are included."""
-        command = [str(binaries.path_of("kubectl")), "--kubeconfig", str(self.kubeconfig)]
+        command = [
+            str(binaries.path_of("kubectl")), f"--kubeconfig={self.kubeconfig}",
+            # The usual one is kept by address, for hours: an API server that had the same port
+            # before would answer for this one.
+            f"--cache-dir={self._cache}",
+        ]  # fmt: skip
         done = subprocess.run(
             [*command, *arguments],
             input=stdin,
@@ -122,7 +130,23 @@ class ControlPlane:
         """Apply manifests and wait until the CRDs among them are served."""
         files = [argument for path in paths for argument in ("-f", str(path))]
         self.kubectl("apply", "--server-side", "--force-conflicts", *files)
-        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        self.wait(lambda: not self._unserved(), "custom resources are not served")
+        # What kubectl read before does not know them, and it believes itself for hours.
+        shutil.rmtree(self._cache, ignore_errors=True)
+
+    def _unserved(self) -> set[str]:
+        """Custom resources that the API server does not list yet: it does so after it took them."""
+        definitions = self.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+        missing = set()
+        for spec in (item["spec"] for item in definitions["items"]):
+            for version in (one["name"] for one in spec["versions"] if one["served"]):
+                try:
+                    served = self.api.get(f"/apis/{spec['group']}/{version}")["resources"]
+                except ApiError:
+                    served = []
+                if spec["names"]["plural"] not in [one["name"] for one in served]:
+                    missing.add(f"{spec['names']['plural']}.{version}.{spec['group']}")
+        return missing
 
     def user(self, name: str, group: str | None = None) -> Path:
         """A kubeconfig of another user, who has no rights but those that RBAC gives."""
@@ -148,14 +172,18 @@ class ControlPlane:
         return self._answers("/readyz")
 
     def _answers(self, path: str) -> bool:
-        if self._tls is None:
-            self._tls = ssl.create_default_context(cafile=str(self.folder / "ca.crt"))
-            self._tls.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
         try:
-            with urllib.request.urlopen(self.server + path, timeout=5, context=self._tls) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
+            self.api.call("GET", path)
+        except json.JSONDecodeError:
+            return True  # /readyz says a plain word
+        except (ApiError, OSError, http.client.HTTPException):
             return False
+        return True
+
+    def _trust(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self.folder / "ca.crt"))
+        context.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
+        return context
 
     def _write_files(self) -> None:
         (self.folder / "ca.crt").write_bytes(self.authority.certificate)
