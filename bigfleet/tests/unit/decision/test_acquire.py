@@ -6,7 +6,7 @@ from bigfleet.decision import ActionKind, Carry, Policy, Reason
 from bigfleet.decision.policy import SECOND
 from bigfleet.model import CapacityType, Need
 from bigfleet.model.facts import ClusterFacts
-from worlds import NOW, A, B, S, after, decide, label, machine, need, replace, serving, shard
+from worlds import NOW, ZONE, A, B, S, after, decide, label, machine, need, replace, serving, shard
 
 K = ActionKind
 SPOT, OWNED = CapacityType.SPOT, CapacityType.BARE_METAL
@@ -249,3 +249,17 @@ def test_sequences_go_on_from_the_last_when_the_clock_stands_still() -> None:
         after(both, fleet, [need(cpu=8, unit=4)]).stamp("m-1"),
     ]
     assert [stamp and stamp.sequence for stamp in stamps] == [NOW, NOW + 1]
+
+
+def test_a_place_where_nothing_may_be_created_does_not_count_for_the_skew() -> None:
+    row = need(cpu=15, unit=1, spread=(ZONE, 1))
+    fleet = [
+        machine("m-small", cpu=2, zone="z-2", price=0.2),
+        machine("m-1", cpu=4, zone="z-1", price=0.8),
+        machine("m-2", cpu=4, zone="z-1", price=0.8),
+        machine("m-large", cpu=8, zone="z-2", price=4.0),
+        machine("m-new", S.SPECULATIVE, cpu=1, zone="z-3", provider="q"),
+    ]
+    # The small one turns out redundant. Without it two stand against one, which the skew allows.
+    outcome = decide(fleet, [row], Policy(quotas={("q", "r"): 0}))
+    assert set(outcome.does) == {"m-1", "m-2", "m-large"}

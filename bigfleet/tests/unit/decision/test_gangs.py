@@ -1,8 +1,10 @@
 """Gangs: one place, whole or untouched, and a steady choice of the place."""
 
+from typing import Any
+
 import pytest
 
-from bigfleet.decision import ActionKind, Carry, Policy, Reason, work
+from bigfleet.decision import ActionKind, Carry, Policy, Reason, engine, work
 from bigfleet.model import CapacityType, Need, Profile
 from bigfleet.model.facts import ClusterFacts
 from worlds import (
@@ -320,3 +322,53 @@ def test_an_unstamped_machine_of_a_cluster_that_has_not_reported_does_not_yield(
     fleet = [machine("m-0", S.CONFIGURED, cluster="c-silent", rack="r-1"), *rack("r-1", 1)]
     outcome = decide(fleet, [gang(priority=1_000), need(B, cpu=64, priority=0)], facts=silent)
     assert outcome.reason() is Reason.TOPOLOGY_UNSATISFIABLE
+
+
+@pytest.mark.parametrize("gpu", [0, 1])
+def test_the_best_of_many_places_is_found_wherever_it_stands_among_them(gpu: int) -> None:
+    # Fewer and fewer machines, so that each place is better than all before; with a second
+    # resource the gang counts amounts and not whole units.
+    sizes = [9, 8, 7, 6, 5, 4, 3, 2]
+    fleet = [m for at, count in enumerate(sizes) for m in rack(f"r-{at}", count, gpu=1)]
+    row = need(A, cpu=8, unit=4, same=RACK, **({"gpu": 2} if gpu else {}))
+    plan = decide(fleet, [row]).plan
+    names = plan.domain_names[int(plan.verdicts.domain_key[0])]
+    assert [names[d] for d in plan.verdicts.best[0]] == ["r-7", "r-6", "r-5", "r-4", "r-3"]
+
+
+def test_gangs_that_shun_different_racks_count_what_is_free_for_each() -> None:
+    nowhere = label("pool", "In", "none")
+    rows = []
+    for priority, shunned in ((400, "r-2"), (200, "r-3")):
+        rows.append(need(priority=priority, where=[nowhere, label(RACK, "NotIn", "r-9")]))
+        shuns = [label(RACK, "NotIn", "r-1"), label(RACK, "NotIn", shunned)]
+        rows.append(need(cpu=8, unit=4, same=ZONE, where=shuns, priority=priority - 100))
+    outcome = decide([*rack("r-2", 2), *rack("r-3", 2, zone="z-2")], rows)
+    assert (outcome.domain(1), outcome.domain(3)) == ("z-2", "z-1")
+    assert outcome.satisfied(1)
+    assert outcome.satisfied(3)
+
+
+@pytest.mark.parametrize(("most_bytes", "slots"), [(0, 1), (1 << 20, 3)])
+def test_sums_for_types_of_gangs_have_bounded_room(
+    most_bytes: int, slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def kept(*args: Any) -> Any:
+        made.append(work.make_scratch(*args))
+        return made[-1]
+
+    monkeypatch.setattr(work, "_SLOTS_BYTES", most_bytes)
+    monkeypatch.setattr(engine, "make_scratch", kept)
+    rows = [replace(gang(group=f"g-{i}"), min_unit={"cpu": 1_000 * (1 + i % 3)}) for i in range(6)]
+    decide(rack("r-1", 4), rows)
+    assert [len(scratch.slot_type) for scratch in made] == [slots]
+
+
+def test_a_gang_that_asks_for_nothing_any_more_takes_nothing_and_holds_nothing() -> None:
+    row = replace(gang(), aggregate={})
+    fleet = [serving("m-1", row, rack="r-1"), *rack("r-1", 1)]
+    outcome = decide(fleet, [row])
+    assert outcome.satisfied()
+    assert outcome.does == {"m-1": K.RECLAIM}

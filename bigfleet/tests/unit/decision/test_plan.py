@@ -2,11 +2,12 @@
 
 import pytest
 
-from bigfleet.decision import ActionKind, Counters, Engine, Policy
+from bigfleet.decision import ActionKind, Counters, Engine, Policy, engine
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
 from bigfleet.inventory import Inventory
 from bigfleet.model.columns import Demand, Symbols
-from worlds import NOW, RACK, A, B, S, after, decide, machine, need, serving, shard
+from bigfleet.model.facts import ClusterFacts
+from worlds import NOW, RACK, A, B, S, after, decide, label, machine, need, serving, shard
 
 K = ActionKind
 
@@ -147,3 +148,34 @@ def test_need_of_and_domain_are_told_for_every_row(workers: int) -> None:
     assert [plan.need_of(row) for row in range(2)] == [1, 0]
     assert [plan.domain(row) for row in range(2)] == ["", ""]
     assert plan.need_of(-1) == -1
+
+
+def test_a_single_worker_proposes_nothing() -> None:
+    assert decide([machine("m-1")], [need()], Policy(workers=1)).plan.counters == Counters()
+
+
+def test_proposals_for_different_machines_hold_side_by_side() -> None:
+    fleet = [machine(f"m-{i}", labels={"pool": f"p-{i % 3}"}) for i in range(6)]
+    rows = [need(cpu=8, unit=4, where=[label("pool", "In", f"p-{i}")]) for i in range(3)]
+    outcome = decide(fleet, rows, Policy(workers=2))
+    counters = outcome.plan.counters
+    assert (counters.proposals, counters.conflicts, counters.recomputed) == (3, 0, 0)
+    assert [outcome.serves(i) for i in range(3)] == [{f"m-{i}", f"m-{i + 3}"} for i in range(3)]
+
+
+def test_nobody_looks_for_victims_while_everybody_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "victims_of", lambda *_: pytest.fail("looked for victims"))
+    low = need(B, priority=1)
+    blocked = {A: ClusterFacts(blocked=True)}
+    fleet = [machine("m-1"), serving("m-low", low)]
+    assert decide(fleet, [need(priority=1_000), low]).satisfied()
+    assert not decide(fleet, [need(priority=1_000), low], facts=blocked).satisfied()
+
+
+def test_a_proposal_that_holds_draws_on_a_quota_once() -> None:
+    fleet = [machine(f"m-{i}", S.SPECULATIVE, labels={"pool": f"p-{i}"}) for i in range(2)]
+    rows = [need(where=[label("pool", "In", f"p-{i}")]) for i in range(2)]
+    outcome = decide(fleet, rows, Policy(workers=2, quotas={("p", "r"): 2}))
+    assert outcome.does == {"m-0": K.PROVISION, "m-1": K.PROVISION}

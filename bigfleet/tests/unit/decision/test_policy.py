@@ -6,7 +6,7 @@ import pytest
 
 from bigfleet.decision import Policy, drain_grace_seconds
 from bigfleet.decision.kernels.preempt import grace_of
-from bigfleet.decision.policy import SECOND
+from bigfleet.decision.policy import SECOND, TICK
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,7 @@ def test_the_defaults_are_those_of_the_rules() -> None:
 def test_no_setting_can_release_owned_hardware() -> None:
     holds = {f.name for f in fields(Policy) if f.name.endswith("release_hold")}
     assert holds == {"spot_release_hold", "on_demand_release_hold"}
+
+
+def test_a_tick_is_ten_seconds() -> None:
+    assert TICK == 10 * SECOND == 10_000_000_000
