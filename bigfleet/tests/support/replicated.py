@@ -190,6 +190,19 @@ class Replicas:
             assert time.monotonic() < deadline, "\n".join(one.said() for one in self.replicas)
             await asyncio.sleep(0.005)
 
+    async def register(self, shard: str) -> None:
+        """A shard that domains can be given to."""
+        report = pb.ShardReport(
+            shard_id=shard, shard_epoch=1, cycle=1, shard_address=f"{shard}:7780"
+        )
+        deadline = time.monotonic() + WAIT_SECONDS
+        for replica in itertools.cycle(self.replicas):
+            async with open_channel(replica.door.address, None) as channel:
+                if (await call(channel, "ReportShard", report)).code == "OK":
+                    return
+            assert time.monotonic() < deadline, replica.said()
+            await asyncio.sleep(0.05)
+
     async def assigned(self) -> set[str]:
         """Every value that is there, as whoever leads says."""
         deadline = time.monotonic() + WAIT_SECONDS
@@ -200,7 +213,7 @@ class Replicas:
             if said.code == "OK":
                 (answer,) = said.answers
                 assert isinstance(answer, pb.ListDomainAssignmentsResponse)
-                return {one.topology_value for one in answer.assignments}
+                return {one.topology_value for one in answer.assignments if one.topology_key == KEY}
             assert time.monotonic() < deadline, f"{said}"
         raise AssertionError("there is no replica")
 
@@ -238,7 +251,7 @@ async def three_replicas(cluster: Cluster, prefix: str, folder: Path) -> AsyncIt
             made.append(replica)
         fleet = Replicas(made, cluster)
         await fleet.ready()
-        await _register(fleet)
+        await fleet.register(SHARD)
         work = [Client(replica, fleet.ledger).run() for replica in made]
         tasks = [asyncio.ensure_future(each) for each in (*work, fleet.stalls.run())]
         try:
@@ -248,15 +261,3 @@ async def three_replicas(cluster: Cluster, prefix: str, folder: Path) -> AsyncIt
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _register(fleet: Replicas) -> None:
-    """A shard that domains can be given to."""
-    report = pb.ShardReport(shard_id=SHARD, shard_epoch=1, cycle=1, shard_address="s-1:7780")
-    deadline = time.monotonic() + WAIT_SECONDS
-    for replica in itertools.cycle(fleet.replicas):
-        async with open_channel(replica.door.address, None) as channel:
-            if (await call(channel, "ReportShard", report)).code == "OK":
-                return
-        assert time.monotonic() < deadline, replica.said()
-        await asyncio.sleep(0.05)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import os
 import signal
@@ -12,47 +11,46 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from etcd_members import Cluster
+from histories import History
 from linearizable import ASSIGN, READ, UNASSIGN, Operation, first_violation
 from small_leaders import NotLeaderError, SmallLeader, UnknownError
 from storing import engine_at, opened, until
 from tcp_proxy import Proxy
 
-OPERATIONS = 20_000 if os.environ.get("MODE") == "nightly" else 2_000
+IS_NIGHT = os.environ.get("MODE") == "nightly"
+OPERATIONS = 20_000 if IS_NIGHT else 2_000
+ROUNDS = 5 if IS_NIGHT else 1
+AFTER = 50
+"""Operations during a fault, and after it."""
 CLIENTS = 5
-KEYS = [f"rack/r{number}" for number in range(6)]
 SHARDS = ("a", "b", "c")
 
 _log = logging.getLogger(__name__)
 
 
-class History:
-    """What was asked and answered, in the order of one clock that only counts."""
-
-    def __init__(self) -> None:
-        self.operations: list[Operation] = []
-        self._now = itertools.count()
-
-    async def record(self, replica: SmallLeader, kind: str, key: str, shard: str) -> bool:
-        """Ask a replica for one thing; whether it was one to ask."""
-        asked = next(self._now)
-        wanted = shard if kind == ASSIGN else None
-        try:
-            if kind == READ:
-                found = await replica.read(key)
-                done = Operation(key, READ, found, asked, next(self._now))
-            elif kind == ASSIGN:
-                answer = await replica.assign(key, shard)
-                done = Operation(key, ASSIGN, shard, asked, next(self._now), answer)
-            else:
-                await replica.unassign(key)
-                done = Operation(key, UNASSIGN, None, asked, next(self._now))
-        except NotLeaderError:
-            return False
-        except UnknownError:
-            done = Operation(key, kind, wanted, asked)
-        self.operations.append(done)
-        return True
+async def record(history: History, replica: SmallLeader, kind: str, key: str, shard: str) -> bool:
+    """Ask a replica for one thing; whether it was one to ask."""
+    asked = history.now()
+    wanted = shard if kind == ASSIGN else None
+    try:
+        if kind == READ:
+            found = await replica.read(key)
+            done = Operation(key, READ, found, asked, history.now())
+        elif kind == ASSIGN:
+            answer = await replica.assign(key, shard)
+            done = Operation(key, ASSIGN, shard, asked, history.now(), answer)
+        else:
+            await replica.unassign(key)
+            done = Operation(key, UNASSIGN, None, asked, history.now())
+    except NotLeaderError:
+        return False
+    except UnknownError:
+        done = Operation(key, kind, wanted, asked)
+    history.operations.append(done)
+    return True
 
 
 class Replicas:
@@ -93,14 +91,10 @@ async def client(made: Replicas, history: History, chance: Random, faults: async
     while len(history.operations) < OPERATIONS or not faults.is_set():
         kind = chance.choice((READ, READ, ASSIGN, ASSIGN, UNASSIGN))
         replica = made.leader() or chance.choice(made.all)
-        if not await history.record(replica, kind, chance.choice(KEYS), chance.choice(SHARDS)):
+        key, shard = chance.choice(history.keys), chance.choice(SHARDS)
+        if not await record(history, replica, kind, f"rack/{key}", shard):
             await asyncio.sleep(0.02)
         await asyncio.sleep(0)
-
-
-async def after_more(history: History, count: int) -> None:
-    goal = len(history.operations) + count
-    await until(lambda: len(history.operations) >= goal, 60.0)
 
 
 async def cut_the_leader(made: Replicas, history: History) -> None:
@@ -109,33 +103,34 @@ async def cut_the_leader(made: Replicas, history: History) -> None:
     for wire in made.wires[leader.name]:
         wire.cut()
     await until(lambda: made.leader() not in (None, leader))
-    await after_more(history, 50)
+    await history.more(AFTER)
     for wire in made.wires[leader.name]:
         wire.mend()
-    await after_more(history, 50)
+    await history.more(AFTER)
 
 
 async def pause_a_member(cluster: Cluster, history: History) -> None:
     member = await asyncio.to_thread(cluster.leading_member)
     member.signal(signal.SIGSTOP)
     try:
-        await after_more(history, 50)
+        await history.more(AFTER)
     finally:
         member.signal(signal.SIGCONT)
-    await after_more(history, 50)
+    await history.more(AFTER)
 
 
 async def kill_a_member(cluster: Cluster, history: History) -> None:
     member = await asyncio.to_thread(cluster.leading_member)
     await asyncio.to_thread(member.kill)
     try:
-        await after_more(history, 50)
+        await history.more(AFTER)
     finally:
         await asyncio.to_thread(cluster.start, member)
         await asyncio.to_thread(cluster.wait_until_ready, member)
-    await after_more(history, 50)
+    await history.more(AFTER)
 
 
+@pytest.mark.timeout(300 * ROUNDS)
 async def test_the_history_of_assignments_under_faults_is_linearizable(
     three_members: Cluster, prefix: str, tmp_path: Path
 ) -> None:
@@ -146,16 +141,17 @@ async def test_the_history_of_assignments_under_faults_is_linearizable(
             asyncio.ensure_future(client(made, history, Random(number), over))
             for number in range(CLIENTS)
         ]
-        await after_more(history, 100)
-        await cut_the_leader(made, history)
-        await pause_a_member(three_members, history)
-        await kill_a_member(three_members, history)
-        await cut_the_leader(made, history)
+        for _ in range(ROUNDS):
+            history.turn()
+            await history.more(OPERATIONS // ROUNDS // 2)
+            await cut_the_leader(made, history)
+            await pause_a_member(three_members, history)
+            await kill_a_member(three_members, history)
+            await cut_the_leader(made, history)
         over.set()
         await asyncio.gather(*clients)
         terms = [term for replica in made.all for term in replica.terms]
-    assert len(terms) == len(set(terms)) >= 3
+    assert len(terms) == len(set(terms)) > 2 * ROUNDS
     assert len(history.operations) >= OPERATIONS
-    unknown = sum(not operation.known for operation in history.operations)
-    _log.info("%d without an answer among %d", unknown, len(history.operations))
+    _log.info("%d without an answer among %d", history.unknown, len(history.operations))
     assert first_violation(history.operations) is None
