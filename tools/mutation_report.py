@@ -46,6 +46,14 @@ def write_report(
     path.write_text(page(results, known, seed, explained), encoding="utf-8")
 
 
+def explained_survivors(path: Path) -> frozenset[_Key]:
+    """Those a page has an explanation for: trying them again would tell nothing new."""
+    if not path.exists():
+        return frozenset()
+    told = explanations(path.read_text(encoding="utf-8"))
+    return frozenset(key for key, why in told.items() if why != UNEXPLAINED)
+
+
 def explanations(text: str) -> dict[_Key, str]:
     """What is said of each survivor in a page."""
     found: dict[_Key, str] = {}

@@ -6,7 +6,15 @@ import pytest
 
 import mutants
 from mutating import Mutant, mutants_of
-from mutation_report import UNEXPLAINED, Verdict, explanations, kill_rate, page, write_report
+from mutation_report import (
+    UNEXPLAINED,
+    Verdict,
+    explained_survivors,
+    explanations,
+    kill_rate,
+    page,
+    write_report,
+)
 
 SOURCE = '''"""A docstring with 1 number."""
 import math
@@ -97,6 +105,15 @@ def test_an_explanation_is_kept_when_lines_move(tmp_path: Path) -> None:
     report.write_text(report.read_text().replace(UNEXPLAINED, said))
     write_report(report, [(mutant(line=99), Verdict.SURVIVED)], known=10, seed=2)
     assert explanations(report.read_text()) == {mutant().key: said}
+
+
+def test_a_survivor_is_known_once_it_is_explained(tmp_path: Path) -> None:
+    report = tmp_path / "survivors.md"
+    assert explained_survivors(report) == frozenset()
+    write_report(report, [(mutant(), Verdict.SURVIVED)], known=10, seed=1)
+    assert explained_survivors(report) == frozenset()
+    report.write_text(report.read_text().replace(UNEXPLAINED, "Equivalent: b is never a."))
+    assert explained_survivors(report) == {mutant().key}
 
 
 def test_the_page_counts_what_died_and_lists_what_did_not() -> None:

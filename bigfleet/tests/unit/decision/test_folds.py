@@ -58,6 +58,6 @@ def test_what_was_stamped_last_is_of_before_a_shrink_though_the_clock_stands_sti
         replace(serving(m.id, rows[0], cpu=8, rack=f"r-{i}", price=p), stamp=given[m.id])
         for i, (m, p) in enumerate(zip(free, prices, strict=True))
     ]
-    # The cheapest has the last number that was given; it stays, and the dearer ones go.
-    outcome = after(both, fleet, rows[:1])
+    # Another gang of the kind is left. The machine with the last number is the cheapest: it stays.
+    outcome = after(both, fleet, [replace(rows[0], group="g-9")])
     assert outcome.does == {"m-0": K.RECLAIM, "m-1": K.RECLAIM}
