@@ -1,4 +1,6 @@
-"""Generated cases pushed to where one rule does most of the work: spread, or many equal gangs."""
+"""Generated cases pushed to where one rule does most of the work: spread, many equal gangs, or
+places: more of them than are told, some of them shunned.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from bigfleet.model import (
     Stamp,
     aggregate_rows,
 )
+from bigfleet.model.facts import ClusterFacts
 from fleets import POOL, RACK, ZONE, Case
 
 S = MachineState
@@ -36,6 +39,49 @@ def in_gangs(case: Case, rng: Random) -> Case:
         needs += _gangs(rng, rng.choice(sorted(case.facts)), kind)
     machines = [_freed(m, rng) if rng.random() < 0.4 else m for m in case.machines]
     return _again(replace(case, machines=machines), needs)
+
+
+def in_many_places(case: Case, rng: Random) -> Case:
+    """Ten racks for gangs of a few machines; most rows shun some of them, and clusters put more on
+    their nodes than some machines offer.
+    """
+    needs = [need for need in case.needs if rng.random() < 0.5]
+    for kind in range(rng.randint(1, 4)):
+        needs += _gangs(rng, rng.choice(sorted(case.facts)), kind)
+    needs = [_uneven(_shunning(need, rng), rng) for need in needs]
+    machines = [_elsewhere(_freed(m, rng), rng) for m in case.machines]
+    facts = {name: _burdened(known, rng) for name, known in case.facts.items()}
+    return _again(replace(case, machines=machines, facts=facts), needs)
+
+
+def _shunning(need: Need, rng: Random) -> Need:
+    p = need.profile
+    shunned = [
+        Requirement.of(RACK, Operator.NOT_IN, [f"r-{rack}"])
+        for rack in rng.sample(range(4), rng.choice([0, 0, 1, 2]))
+    ]
+    profile = Profile.of(
+        [*p.requirements, *shunned], p.spread, p.priority, p.interruption, p.reclamation
+    )
+    return replace(need, profile=profile)
+
+
+def _uneven(need: Need, rng: Random) -> Need:
+    """Sometimes no whole number of pods, or one resource more than its pods name."""
+    more = {"cpu": 500} if rng.random() < 0.2 else {"gpu": 1_000} if rng.random() < 0.1 else {}
+    amounts = {d: need.aggregate.get(d, 0) + v for d, v in more.items()}
+    return replace(need, aggregate={**need.aggregate, **amounts})
+
+
+def _elsewhere(m: Machine, rng: Random) -> Machine:
+    rack = rng.randint(0, 9)
+    labels = {**m.labels, RACK: f"r-{rack}"}
+    return replace(m, labels=labels, zone=f"z-{'ab'[rack % 2]}")
+
+
+def _burdened(facts: ClusterFacts, rng: Random) -> ClusterFacts:
+    burden = {"gpu": 1_000, "memory": rng.choice([500, 17_000])} if rng.random() < 0.3 else {}
+    return replace(facts, overhead={**facts.overhead, **burden})
 
 
 def _again(case: Case, needs: list[Need]) -> Case:

@@ -1,22 +1,39 @@
 """Property 11: fast engine and slow oracle give equal plans on every generated case."""
 
+from collections.abc import Iterable
+from random import Random
+
 import pytest
 
 from bigfleet.decision import Plan
 from compare import differences, fast_plan, oracle_plan
+from fleets import Case, Shape
+from fleets import case as case_of
 from oracle import OraclePlan
 from seen import mixed_case
 from sizes import chunks, label
+from variations import in_many_places
 
 seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 120), ids=label)
 MILLE = 1000
 
 
+PLACES = Shape(machines=45, needs=4, limits=False)
+
+
 @seeds
 def test_the_fast_engine_and_the_oracle_give_equal_plans(seeds: range) -> None:
+    compare((seed, mixed_case(seed)) for seed in seeds)
+
+
+@pytest.mark.parametrize("seeds", chunks(160, 5_000, 40), ids=label)
+def test_they_agree_on_gangs_that_choose_among_many_places(seeds: range) -> None:
+    compare((seed, in_many_places(case_of(seed, PLACES), Random(seed))) for seed in seeds)
+
+
+def compare(cases: Iterable[tuple[int, Case]]) -> None:
     failures = []
-    for seed in seeds:
-        case = mixed_case(seed)
+    for seed, case in cases:
         plan, expected = fast_plan(case), oracle_plan(case)
         found = differences(plan, expected) + explanations(plan, expected)
         failures += [f"seed {seed}: {line}" for line in found]
