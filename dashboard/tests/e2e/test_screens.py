@@ -1,26 +1,19 @@
 """Every screen in a real Chromium, on a running system: facts, movement, and no complaints.
 
-Needs a Chromium (Debian's package will do). Screenshots are kept where DASHBOARD_SCREENSHOTS says.
+Needs a Chromium (Debian's package will do). Screenshots are kept.
 """
 
 import asyncio
-import os
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from browser import Page, chromium, find_chromium
+from browser import Page, chromium, needs_chromium
 from demoing import Demo, a_demo
+from pictures import picture
 
-pytestmark = [
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(
-        find_chromium() is None,
-        reason="NO CHROMIUM HERE: no screen was looked at. On Debian: apt-get install chromium",
-    ),
-]
+pytestmark = [pytest.mark.timeout(600), needs_chromium]
 ROWS = "document.querySelectorAll('.vrow').length"
 METERS = "document.querySelectorAll('.meter').length"
 SCREENS = {
@@ -38,20 +31,6 @@ SCREENS = {
     "/whatif": "document.querySelector('.primary')",
 }
 SERIOUS = ("serious", "critical")
-
-
-def kept(name: str) -> Path | None:
-    folder = os.environ.get("DASHBOARD_SCREENSHOTS")
-    if not folder:
-        return None
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    return Path(folder) / f"{name}.png"
-
-
-async def picture(page: Page, name: str) -> None:
-    path = kept(name)
-    if path is not None:
-        await page.screenshot(path)
 
 
 async def show(page: Page, demo: Demo, path: str) -> None:
@@ -134,35 +113,3 @@ async def test_the_page_moves_explains_answers_and_works_with_a_keyboard() -> No
         await page.press("Enter")
         await page.until("document.getElementById('drawer').innerText.includes('north-1')")
         assert page.complaints == []
-
-
-EFFECTS = {
-    "move": ("/decisions?limit=200", lambda d: any(e["kind"] == "Reclaim" for e in d["decisions"])),
-    "saturate": ("/overview", lambda o: o["needs"]["unmet"] > 0),
-    "critical": (
-        "/decisions?limit=1000",
-        lambda d: any(e["kind"] == "Preempt" for e in d["decisions"]),
-    ),
-    "zone": ("/overview", lambda o: o["machines"]["by_state"]["Failed"] >= 10),
-    "spot": ("/overview", lambda o: o["machines"]["by_state"]["Failed"] >= 3),
-    "soldout": ("/providers", lambda p: p["create_failures"].get("out_of_capacity", 0) > 0),
-    "coordinator": ("/topology", lambda t: t["store"]["state"] != "ok"),
-}
-
-
-async def test_every_scenario_that_the_page_offers_shows_its_effect_within_seconds() -> None:
-    async with a_demo() as demo, chromium() as page:
-        await demo.until("/overview", lambda o: o["machines"]["by_state"]["Configured"] > 40)
-        await show(page, demo, "/")
-        for name, (path, effect) in EFFECTS.items():
-            button = f"document.querySelector('[data-scenario={name}]')"
-            await page.until(button)
-            await page.value(f"{button}.click()")
-            await demo.until(path, effect, 30)
-            await picture(page, f"scenario-{name}")
-        await page.until("document.querySelector('[data-scenario=shard]')")
-        epoch = (await demo.get("/shards/s-1"))["epoch"]
-        await page.value("document.querySelector('[data-scenario=shard]').click()")
-        await demo.until("/shards/s-1", lambda s: s["answering"] and s["epoch"] > epoch)
-        # A server that is away for a moment is no error of the page.
-        assert [c for c in page.complaints if "Failed to load resource" not in c] == []

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
+import pytest
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS: Final = (
@@ -28,6 +29,12 @@ _FLAGS: Final = (
 def find_chromium() -> str | None:
     """Where a Chromium is, if there is one."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+needs_chromium: Final = pytest.mark.skipif(
+    find_chromium() is None,
+    reason="NO CHROMIUM HERE: no screen was looked at. On Debian: apt-get install chromium",
+)
 
 
 class Page:

@@ -40,7 +40,7 @@ class Tier:
 
 
 TIERS: Final = (
-    Tier("batch", 0, PenaltyBucket.ZERO),
+    Tier("batch", 100, PenaltyBucket.ZERO),
     Tier("production", 1_000, PenaltyBucket.HALF_DOLLAR),
     Tier("critical", 1_000_000, PenaltyBucket.DOLLARS_16),
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from functools import partial
 from pathlib import Path
+
+import uvloop
 
 from bigfleet.cli.demo.orders import Order, number, obey_until_told, text
 from bigfleet.observe.logs import configure_logs
@@ -49,7 +50,7 @@ def main() -> None:
     configure_logs()
     try:
         place = Place(given.addr, given.metrics_addr, Path(given.state), given.seed)
-        asyncio.run(serve(place))
+        uvloop.run(serve(place))
     except (OSError, ValueError, RuntimeError) as error:
         print(f"simulated cloud: {error}", file=sys.stderr)
         sys.exit(1)

@@ -15,6 +15,8 @@ from functools import partial
 from random import Random
 from typing import Final
 
+import uvloop
+
 from bigfleet.cli.demo.orders import Order, number, obey_until_told, text
 from bigfleet.model import LABEL_ZONE, Operator, Profile, Requirement, Resources
 from bigfleet.observe.logs import configure_logs
@@ -153,7 +155,7 @@ def main() -> None:
     words.add_argument("--seed", type=int, default=1)
     given = words.parse_args()
     configure_logs()
-    asyncio.run(serve(given.shard, given.seed))
+    uvloop.run(serve(given.shard, given.seed))
 
 
 if __name__ == "__main__":

@@ -71,12 +71,12 @@ def scenarios(
 ) -> None:
     """List what can be made to happen."""
     if output is not Output.TABLE:
-        document = [{"name": s.name, "title": s.title, "watch": s.watch} for s in SCENARIOS]
-        print_document(document, output)
+        fields = ("name", "title", "watch", "look")
+        print_document([{f: getattr(s, f) for f in fields} for s in SCENARIOS], output)
         return
-    view = table("name", "what happens", "where to look")
+    view = table("name", "what happens", "what is seen of it", "screen")
     for each in SCENARIOS:
-        view.add_row(plain(each.name), plain(each.title), plain(each.watch))
+        view.add_row(plain(each.name), plain(each.title), plain(each.watch), plain(each.look))
     out.print(view)
 
 
@@ -84,12 +84,17 @@ def scenarios(
 def play(
     name: Annotated[str, typer.Argument(help="A scenario; `scenarios` lists them.")],
     data_dir: DataDir = _FOLDER,
+    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
 ) -> None:
     """Make something happen to a running demo."""
     from bigfleet.cli.demo.control import ask
 
     answer = asyncio.run(ask(data_dir / "demo.sock", {"do": "play", "name": name}))
-    out.print(plain(f"{answer['playing']}: watch the dashboard"))
+    if output is not Output.TABLE:
+        print_document(answer, output)
+        return
+    out.print(plain(f"{answer['playing']}. {answer['watch']}"), soft_wrap=True)
+    out.print(plain(f"On the dashboard: {answer['look']}"))
 
 
 async def _run(layout: Layout) -> None:
@@ -180,6 +185,7 @@ def _take_numbers(control: object) -> None:
         with contextlib.suppress(ValueError, IndexError):
             number = int(line)
             if number > 0:
-                out.print(plain(f"  {control.play(SCENARIOS[number - 1].name)}"))
+                played = control.play(SCENARIOS[number - 1].name)
+                out.print(plain(f"  {played.title}. {played.watch}"), soft_wrap=True)
 
     loop.add_reader(sys.stdin, typed)

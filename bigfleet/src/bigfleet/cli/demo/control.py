@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from bigfleet.cli.demo.scenarios import BY_NAME, SCENARIOS
+from bigfleet.cli.demo.scenarios import BY_NAME, SCENARIOS, Scenario
 from bigfleet.cli.demo.supervisor import Supervisor
 from bigfleet.cli.errors import FailureError, InputError
 
@@ -40,8 +40,8 @@ class Control:
         """End a process; it comes back after so many seconds."""
         self._supervisor[part].strike(number, down_seconds)
 
-    def play(self, name: str) -> str:
-        """Begin a scenario; its title. One that is being played is not begun again."""
+    def play(self, name: str) -> Scenario:
+        """Begin a scenario. One that is being played is not begun again."""
         scenario = BY_NAME.get(name)
         if scenario is None:
             raise InputError(f"{name!r} is no scenario: choose from {', '.join(BY_NAME)}")
@@ -50,7 +50,7 @@ class Control:
             self._last[name] = time.time()
             self._playing[name] = asyncio.ensure_future(scenario.play(self))
             self._playing[name].add_done_callback(_looked_at)
-        return scenario.title
+        return scenario
 
     def document(self) -> dict[str, object]:
         """What can be played, what is, and who runs."""
@@ -61,6 +61,7 @@ class Control:
                     "short": each.short,
                     "title": each.title,
                     "watch": each.watch,
+                    "look": each.look,
                     "playing": each.name in self._playing and not self._playing[each.name].done(),
                     "played_at": self._last.get(each.name),
                 }
@@ -97,7 +98,8 @@ def _answer(control: Control, line: bytes) -> Mapping[str, object]:
     try:
         request = json.loads(line)
         if request.get("do") == "play":
-            return {"playing": control.play(str(request.get("name")))}
+            played = control.play(str(request.get("name")))
+            return {"playing": played.title, "watch": played.watch, "look": played.look}
         return control.document()
     except (InputError, ValueError, AttributeError) as error:
         return {"error": str(error)}

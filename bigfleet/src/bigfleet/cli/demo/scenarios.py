@@ -35,12 +35,13 @@ Play = Callable[[Stage], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Something that can happen. `watch` says where its effect is seen."""
+    """Something that can happen. `watch` says what is seen of it, `look` on which screen."""
 
     name: str
     short: str
     title: str
     watch: str
+    look: str
     play: Play
 
 
@@ -62,8 +63,9 @@ async def _saturate(stage: Stage) -> None:
 async def _critical(stage: Stage) -> None:
     for cluster in _CLUSTERS:
         await _ask(stage, cluster, "batch", 150)
-    await asyncio.sleep(8)
-    await _ask(stage, "atlas", "critical", 80)
+    # Long enough for batch to have claimed what is free: whatever it holds then has to be taken.
+    await asyncio.sleep(4)
+    await _ask(stage, "atlas", "critical", 160)
 
 
 async def _zone(stage: Stage) -> None:
@@ -93,36 +95,44 @@ async def _shard(stage: Stage) -> None:
 
 SCENARIOS: Final = (
     Scenario(
-        "move", "Demand moves", "Demand moves from one cluster to another",
-        "atlas gives machines up, cirrus gets them: the map by cluster, and Decisions", _move,
+        "move", "Demand moves", "Demand moves from atlas to cirrus",
+        "Atlas gives machines up and cirrus gets them, instead of new ones being bought.",
+        "/clusters", _move,
     ),
     Scenario(
-        "saturate", "Saturate the fleet", "Saturate the fleet",
-        "everything is bought, batch stays unmet: Needs says why", _saturate,
+        "saturate", "Saturate the fleet", "All clusters ask for more than there is",
+        "Everything is bought, production is served first, and batch says why it is unmet.",
+        "/needs", _saturate,
     ),
     Scenario(
-        "critical", "Critical job", "A critical job preempts batch",
-        "Preempt in Decisions: atlas' payments take machines that batch had", _critical,
+        "critical", "Critical job", "A critical job of atlas preempts batch",
+        "What is free is not enough, so machines are taken from batch, the cheapest to interrupt.",
+        "/decisions", _critical,
     ),
     Scenario(
         "zone", "Zone fails", f"Zone {ZONE} fails",
-        "a third of the map turns Failed; what ran there is replaced in the other zones", _zone,
+        "A third of the map turns Failed; what ran there is replaced in the other zones.",
+        "/", _zone,
     ),
     Scenario(
-        "spot", "Spot reclaims", "Spot reclaims 70 % of its machines",
-        "spot machines fail; replacements are provisioned", _spot,
+        "spot", "Spot reclaims", "The market takes 70 % of the spot machines back",
+        "Spot machines fail, and what they served gets others.",
+        "/", _spot,
     ),
     Scenario(
         "soldout", "Sold out", "The provider runs out of gp.2xlarge",
-        "Creates fail and cool off, the need says STOCK_OUT: Providers and Needs", _sold_out,
+        "Creates fail, the offering is put behind the others, and needs wait for stock.",
+        "/providers", _sold_out,
     ),
     Scenario(
-        "coordinator", "Leader dies", "The coordinator's leader dies",
-        "Topology loses its leader for ten seconds; the shard keeps deciding", _coordinator,
+        "coordinator", "Leader dies", "The coordinator's leader is killed",
+        "For ten seconds nobody leads; the shard keeps deciding, and no cluster notices.",
+        "/topology", _coordinator,
     ),
     Scenario(
         "shard", "Shard restarts", "The shard restarts",
-        "sessions come back, no machine is lost: the epoch of s-1 rises", _shard,
+        "Sessions come back and no machine is lost; the shard's epoch rises.",
+        "/shards/s-1", _shard,
     ),
 )  # fmt: skip
 BY_NAME: Final = {scenario.name: scenario for scenario in SCENARIOS}

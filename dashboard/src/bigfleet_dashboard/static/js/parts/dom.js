@@ -24,17 +24,35 @@ export function append(el, children) {
   }
 }
 
-/** Replace what is inside. */
+/** Replace what is inside. What looks the same stays the same element, and the focus stays where it
+ * was: a page that moves must not take a button away from under somebody's finger. */
 export function fill(el, ...children) {
-  el.replaceChildren();
-  append(el, children);
+  const next = document.createDocumentFragment();
+  append(next, children);
+  const path = focusPath(el);
+  const old = [...el.childNodes], fresh = [...next.childNodes];
+  if (old.length === fresh.length) fresh.forEach((child, n) => { if (!old[n].isEqualNode(child)) old[n].replaceWith(child); });
+  else el.replaceChildren(next);
+  if (path) focusAt(el, path);
   return el;
 }
 
-let panels = 0;
+/** Which descendant has the focus, as places among siblings. */
+function focusPath(el) {
+  let at = document.activeElement;
+  if (!at || at === el || !el.contains(at)) return null;
+  const path = [];
+  for (; at !== el; at = at.parentElement) path.unshift([...at.parentElement.children].indexOf(at));
+  return path;
+}
+
+function focusAt(el, path) {
+  if (el.contains(document.activeElement)) return;
+  path.reduce((at, n) => at?.children[n], el)?.focus({ preventScroll: true });
+}
 
 export function panel(title, tools, ...body) {
-  const id = `panel-${panels++}`;
+  const id = `panel-${title.toLowerCase().replace(/\W+/g, "-")}`;
   return h("section.panel", { "aria-labelledby": id },
     h("div.panel-head", {}, h("h2", { id, text: title }), tools),
     ...body);
