@@ -168,3 +168,10 @@ def test_what_is_on_its_way_and_what_is_preempted_now_are_enough_together() -> N
     outcome = decide(fleet, [high, *lows])
     assert outcome.does == {"m-1": K.PREEMPT}
     assert outcome.reason() is Reason.PRIORITY_STARVED
+
+
+def test_a_bound_machine_of_no_cluster_is_nobodys_excess() -> None:
+    stray = replace(machine("m-1", S.CONFIGURED), cluster="")
+    outcome = decide([stray], [need(priority=1_000)])
+    assert outcome.does == {}
+    assert outcome.reason() is Reason.PRIORITY_STARVED
