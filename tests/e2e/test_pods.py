@@ -1,7 +1,6 @@
 """From a pending pod to a running one, and back to a machine that nobody pays for."""
 
 import statistics
-import time
 
 import pytest
 from e2e_scenarios import PENDING, pods_at_once, pods_in_a_row
@@ -64,28 +63,6 @@ def test_requests_are_acknowledged_and_can_be_selected_by_phase(fleet_on: FleetO
 
         eventually(told, "the pod that fits nowhere is told why")
         assert east.running("giant") == 0
-
-
-def test_a_request_goes_with_its_pod_and_no_pod_has_two(fleet_on: FleetOn) -> None:
-    with fleet_on(slots=8) as fleet:
-        (east,) = fleet.clusters
-        east.apply(deployment("web", 20))
-        for _ in range(3):
-            east.controller.kill()
-            east.controller.start()
-            time.sleep(0.5)
-        east.until_running(20)
-
-        def owners() -> list[str]:
-            requests = east.get("capacityrequests")
-            return sorted(one["metadata"]["ownerReferences"][0]["uid"] for one in requests)
-
-        def wanted() -> list[str]:
-            return sorted(pod["metadata"]["uid"] for pod in east.pods())
-
-        eventually(lambda: owners() == wanted(), "one request for each pod, and no other")
-        east.scale("web", 5)
-        eventually(lambda: len(east.pods()) == 5 and owners() == wanted(), "requests go with pods")
 
 
 @pytest.mark.deep

@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from typing import Final
 HERE: Final = Path(__file__).parent
 MODULES: Final = ("kubernetes", "kwok", "helm")
 OLDEST_GO: Final = (1, 25)
+SIGN_OF_LIFE: Final = 10.0
 # Part of the digest: raise it when the same sources are to be built in another way.
 RECIPE: Final = "1"
 
@@ -172,22 +174,35 @@ def build_one(go: Path, binary: Binary, place: Path, count: str) -> None:
     started = time.monotonic()
     half_done = place / f".{binary.name}.{os.getpid()}"
     options = ["-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", linker_flags(binary)]
-    done = subprocess.run(
-        [str(go), "build", *options, "-o", str(half_done), binary.package],
-        cwd=HERE / binary.module,
-        env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        building = subprocess.Popen(
+            [str(go), "build", *options, "-o", str(half_done), binary.package],
+            cwd=HERE / binary.module,
+            env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+        while not _ends(building):
+            print(".", end="", flush=True)
+        said.seek(0)
+        words = said.read()
+    if building.returncode != 0:
         half_done.unlink(missing_ok=True)
         print(" failed")
-        raise BuildFailedError(f"go build {binary.package} failed:\n{done.stderr.strip()[-4000:]}")
+        raise BuildFailedError(f"go build {binary.package} failed:\n{words.strip()[-4000:]}")
     half_done.replace(place / binary.name)
     size = (place / binary.name).stat().st_size / 2**20
     print(f" {time.monotonic() - started:.0f} s, {size:.0f} MiB", flush=True)
+
+
+def _ends(building: subprocess.Popen[bytes]) -> bool:
+    """Whether it ends within the time that people look at a line without a sign of life."""
+    try:
+        building.wait(SIGN_OF_LIFE)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 @contextmanager
@@ -204,8 +219,22 @@ def locked(place: Path) -> Iterator[None]:
         yield
 
 
+def why_not() -> str:
+    """Why there is no real Kubernetes here and none can be built; empty when there is one."""
+    if missing():
+        try:
+            find_go()
+        except NoGoError as error:
+            return str(error)
+    return ""
+
+
 def main(argv: Sequence[str]) -> int:
-    """`make kube-tools`: build everything, or what is named."""
+    """`make kube-tools`: build everything, or what is named; --why-not only asks whether it can."""
+    if list(argv) == ["--why-not"]:
+        reason = why_not()
+        print(reason)
+        return 1 if reason else 0
     try:
         build(argv)
     except KubeToolsError as error:

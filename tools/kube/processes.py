@@ -33,7 +33,7 @@ class Process:
     def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
         self.name = name
         self.log = log
-        self._command = list(command)
+        self.command = list(command)
         self._running: subprocess.Popen[bytes] | None = None
 
     @property
@@ -50,7 +50,7 @@ class Process:
         leash = [sys.executable, "-S", "-E", "-c", _ON_A_LEASH, str(os.getpid())]
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [*(leash if sys.platform == "linux" else []), *self._command],
+                [*(leash if sys.platform == "linux" else []), *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -78,6 +78,28 @@ def test_without_go_the_remedy_is_named(
     assert cache.exists()
 
 
+def test_whether_there_can_be_a_kubernetes_is_asked_before_one_is_built(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as without:
+        without.setattr("kube.binaries.shutil.which", lambda *_, **__: None)
+        assert binaries.main(["--why-not"]) == 1
+        assert "install Go 1.25 or newer" in capsys.readouterr().out
+    install_go(tmp_path / "bin", WRITES_ITS_OUTPUT, monkeypatch)
+    assert binaries.main(["--why-not"]) == 0
+    assert not cache.exists()
+
+
+def test_a_long_build_shows_that_it_lives(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(binaries, "SIGN_OF_LIFE", 0.02)
+    install_go(tmp_path / "bin", f"sleep 0.3; {WRITES_ITS_OUTPUT}", monkeypatch)
+    assert binaries.main(["kwok"]) == 0
+    assert "...." in capsys.readouterr().out
+    assert binaries.path_of("kwok") == cache / "kwok"
+
+
 def test_only_known_binaries_can_be_named(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert binaries.main(["kubelet"]) == 1
     assert "there are etcd, kube-apiserver" in capsys.readouterr().err
