@@ -13,6 +13,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, TypeVar
 
+import uvloop
+
 from bigfleet_providerkit.errors import OptionError, StartError
 from bigfleet_providerkit.logs.setup import make_logger
 from bigfleet_providerkit.options.help import help_text
@@ -59,9 +61,9 @@ def run(spec: ProviderSpec[O], argv: list[str], environ: Mapping[str, str]) -> i
     if words and words[0] not in COMMANDS:
         raise OptionError(f"unknown command {words[0]!r}; choose from {', '.join(COMMANDS)}")
     if not words:
-        return asyncio.run(serve(spec, options))
+        return uvloop.run(serve(spec, options))
     if words[0] == "check":
-        return asyncio.run(check(spec, options))
+        return uvloop.run(check(spec, options))
     from bigfleet_providerkit.admin.client import ask
 
     print(ask(options.state, [*words, "yes"] if confirmed else words))

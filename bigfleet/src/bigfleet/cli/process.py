@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+import uvloop
 from rich.markup import escape
 
 from bigfleet.cli.errors import FailureError, InputError
@@ -40,7 +41,7 @@ def process_command(
             raise InputError(str(error)) from error
         configure_logs(getattr(loaded, "log_format", "text"), getattr(loaded, "log_level", "info"))
         try:
-            asyncio.run(_until_told(loaded, serve))
+            uvloop.run(_until_told(loaded, serve))
         except refusals as error:
             raise FailureError(str(error)) from error
         except ExceptionGroup as group:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
+import uvloop
+
 from bigfleet.simcluster.behaviour import Behaviour
 from bigfleet.simcluster.changing import Curve
 from bigfleet.simcluster.errors import RunError
@@ -68,7 +70,7 @@ class RunOptions:
 
 def run(options: RunOptions, say: Say) -> Summary:
     """The whole run. `say` takes lines of progress."""
-    return asyncio.run(simulate(options, say))
+    return uvloop.run(simulate(options, say))
 
 
 async def simulate(options: RunOptions, say: Say, dial: Dial | None = None) -> Summary:

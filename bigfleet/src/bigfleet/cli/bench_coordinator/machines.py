@@ -8,11 +8,12 @@ everything else is plain, Idle and there to be counted. Run as
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
+
+import uvloop
 
 from bigfleet.cli.bench_coordinator.filled import ZONE
 from bigfleet.cli.bench_shard.provider import serve
@@ -57,4 +58,4 @@ def _record(shard: int, number: int, instance_type: str) -> pb.Machine:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Zones(*map(int, sys.argv[1:4])), int(sys.argv[4])))
+    uvloop.run(serve(Zones(*map(int, sys.argv[1:4])), int(sys.argv[4])))

@@ -22,6 +22,7 @@ import bigfleet.wire.floor  # noqa: F401 - before grpc
 
 # isort: split
 import grpc
+import uvloop
 
 from bigfleet.cli.bench_coordinator.filled import RACK, ZONE, Size
 from bigfleet.wire.channel import open_channel
@@ -222,4 +223,4 @@ def _arguments(words: list[str]) -> Any:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(*_arguments(sys.argv[1:])))
+    uvloop.run(_main(*_arguments(sys.argv[1:])))

@@ -22,6 +22,7 @@ import bigfleet.wire.floor  # noqa: F401 - before grpc
 
 # isort: split
 import grpc
+import uvloop
 
 from bigfleet.cli.bench_shard.scenario import Fleet
 from bigfleet.model import format_resources, parse_resources
@@ -176,7 +177,7 @@ async def _main(fleet: Fleet, address: str, interval: float, churn: float, sprea
 
 
 if __name__ == "__main__":
-    asyncio.run(
+    uvloop.run(
         _main(
             Fleet(sys.argv[1], int(sys.argv[2])),
             sys.argv[3],

@@ -8,7 +8,6 @@ machine) and nothing else: fences and durability are measured with real provider
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -18,6 +17,7 @@ import bigfleet.wire.floor  # noqa: F401 - before grpc
 
 # isort: split
 import grpc
+import uvloop
 
 from bigfleet.cli.bench_shard.scenario import Fleet
 from bigfleet.wire.server import WireServer
@@ -124,4 +124,4 @@ async def serve(fleet: Records, port: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Fleet(sys.argv[1], int(sys.argv[2])), int(sys.argv[3])))
+    uvloop.run(serve(Fleet(sys.argv[1], int(sys.argv[2])), int(sys.argv[3])))
