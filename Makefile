@@ -65,7 +65,7 @@ bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provide
 		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard" \
 		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py" \
 		--outside "operator=$(BIN)/python tools/bench_operator.py" \
-		--outside "e2e=$(BIN)/python tools/bench_e2e.py" \
+		$(if $(filter e2e,$(ONLY)),--outside "e2e=$(BIN)/python tools/bench_e2e.py") \
 		--outside "dashboard=$(BIN)/python tools/bench_dashboard.py"
 
 .PHONY: soak
@@ -145,9 +145,14 @@ crds: $(STAMP) ## Write the reference of the custom resources from api/crd
 kube-tools: ## Build the pinned Kubernetes binaries into a cache; the first time takes 6 to 10 minutes
 	@PYTHONPATH=tools $(PYTHON) -m kube.binaries $(BINARIES)
 
+.PHONY: prometheus
+prometheus: ## Install Debian's Prometheus and promtool where that is possible; says so where not
+	@tools/prometheus.sh
+
 # The long ones are marked deep as everywhere; SHORT=1 leaves them out.
 .PHONY: e2e
-e2e: kernels kube-tools ## The real Kubernetes rung; SHORT=1 leaves the long tests out
+e2e: kernels kube-tools prometheus ## The real Kubernetes and the real Prometheus; SHORT=1 leaves the long tests out
+	@$(BIN)/pytest tests/queries -m queries -q -rs $(ARGS)
 	@$(BIN)/pytest $(wildcard tests/e2e */tests/e2e providers/*/tests/e2e) --timeout=600 \
 		-m "e2e$(if $(SHORT), and not deep)" $(ARGS)
 
