@@ -160,13 +160,14 @@ class Settled:
     def _phantoms(self) -> Iterator[str]:
         """Nodes that died are replaced, unless so many did that it is the cluster's own outage.
 
-        Where something is unmet there may be nothing to replace them with.
+        Where something is unmet there may be nothing to replace them with, and an older operator
+        says nothing of its nodes.
         """
         if self._world.loop.time() < self._world.phantoms_until:
             yield "a node died, and its machine still counts"
         lacking = {key[0] for key, verdict in self._verdicts.items() if not verdict.satisfied}
         for name, operator in self._operators.items():
-            if name in lacking:
+            if name in lacking or not operator.cluster.behaviour.knows_additions:
                 continue
             there = [node for node in operator.cluster.nodes if node.exists]
             dead = [node for node in there if not node.ready]
