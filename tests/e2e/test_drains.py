@@ -32,7 +32,7 @@ def counted(cluster: Cluster, metric: str, outcome: str) -> int:
 
 
 def spread_out(cluster: Cluster, count: int, unavailable: int = 1) -> None:
-    """A guarded app with one pod on each node; without the fillers two would fit on one."""
+    """A guarded app on as many nodes as it has pods, or nearly; without fillers half are enough."""
     cluster.apply(deployment("filler", count, cpu="2"), deployment("app", count, cpu="1500m"))
     cluster.apply(budget("app", maxUnavailable=unavailable))
     cluster.until_running(2 * count)
@@ -45,7 +45,7 @@ def test_a_drain_keeps_the_budget(fleet_on: FleetOn) -> None:
         with BudgetWatch(east, "app") as watch:
             east.scale("filler", 0)
             eventually(lambda: len(east.nodes()) <= 3, "nodes are given back", 120)
-        assert watch.left >= 2
+        assert watch.left >= 1
         assert watch.fewest >= 4
         east.until_running(5, "app")
         assert cordoned(east) == []
@@ -59,11 +59,12 @@ def test_a_drain_goes_on_when_its_operator_was_killed(fleet_on: FleetOn) -> None
             east.scale("filler", 0)
             eventually(lambda: counted(east, "evictions", "blocked"), "a drain is in its middle")
             east.operator.kill()
-            held = cordoned(east)
+            # A node that happened to be empty may go on its way meanwhile; these cannot.
+            held = {pod["spec"]["nodeName"] for pod in east.pods(app="app")} & set(cordoned(east))
             assert held
             east.operator.start()
             eventually(lambda: "drain resumed" in fleet.log(east.operator), "it is found again")
-            assert set(held) <= set(cordoned(east))
+            assert held <= set(cordoned(east))
             assert watch.left == 0
             east.apply(budget("app", maxUnavailable=1))
             eventually(lambda: len(east.nodes()) <= 2, "the drains went on")

@@ -15,9 +15,13 @@ def test_pending_pods_get_nodes_and_run(fleet_on: FleetOn) -> None:
         east.until_running(10)
         # Ten pods of one CPU need three nodes of four; what DaemonSets take there is nothing.
         assert 3 <= len(east.nodes()) <= 4
-        for upcoming in east.get("upcomingnodes"):
-            assert upcoming["status"]["phase"] in ("Registered", "Ready")
-            assert upcoming["status"]["nodeRef"]["name"] in east.nodes()
+
+        def named() -> list[str]:
+            shown = [one["status"] for one in east.get("upcomingnodes")]
+            ready = [one for one in shown if one["phase"] == "Ready"]
+            return sorted(one.get("nodeRef", {}).get("name", "") for one in ready)
+
+        eventually(lambda: named() == sorted(east.nodes()), "every node is shown as a machine")
 
 
 def test_fewer_pods_give_nodes_back_until_nobody_pays(fleet_on: FleetOn) -> None:
@@ -29,7 +33,7 @@ def test_fewer_pods_give_nodes_back_until_nobody_pays(fleet_on: FleetOn) -> None
         assert nodes >= 3
         east.scale("web", 1)
         eventually(lambda: len(east.nodes()) == 1, "one node is enough for one pod")
-        assert east.running("web") == 1
+        east.until_running(1, "web")
         east.scale("web", 0)
         eventually(lambda: not east.nodes(), "no node is left")
         eventually(lambda: fleet.machines("Speculative") == 6, "every machine was given back")

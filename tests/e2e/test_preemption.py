@@ -22,7 +22,8 @@ def test_a_critical_job_gets_machines_from_another_clusters_batch(fleet_on: Flee
             "batch pods that lost their machine wait for another one",
         )
         # The machines were not bought: they moved through Idle.
-        assert fleet.machines("Configured") == 4
+        eventually(lambda: fleet.machines("Configured") == 4, "the shard has heard of all of it")
+        assert "kind=delete" not in fleet.log(fleet.provider)
 
 
 def test_a_budget_that_lets_nobody_go_holds_the_machine_until_the_grace_is_over(
