@@ -153,8 +153,10 @@ class Injector:
         return end
 
     def clock_jump(self, fault: Fault) -> End:
-        """Somebody sets the shard's clock."""
-        self._host(fault).clock.jump((fault.strength - 0.5) * 240.0)
+        """Somebody sets the shard's clock. Set back, it waits longer for nodes to be Ready."""
+        seconds = (fault.strength - 0.5) * 240.0
+        self._host(fault).clock.jump(seconds)
+        self._world.phantoms_until += max(0.0, -seconds)
         return None
 
     # -- the coordinator -------------------------------------------------------------------------
@@ -338,7 +340,7 @@ class Injector:
         # What replaces them makes them surplus, after the deadline for readiness.
         now = self._world.loop.time()
         self._world.monitor.excuse(cluster.id, now)
-        self._world.phantoms_until = now + PHANTOM_SECONDS
+        self._world.phantoms_until = max(self._world.phantoms_until, now + PHANTOM_SECONDS)
         return None
 
     # -- helpers ---------------------------------------------------------------------------------
