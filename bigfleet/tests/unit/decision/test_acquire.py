@@ -32,6 +32,13 @@ def test_machines_of_different_size_are_compared_by_cost_per_useful_unit() -> No
     assert decide(fleet, [need(cpu=4, unit=1)]).serves() == {"m-1"}
 
 
+def test_one_large_machine_goes_before_small_ones_that_are_dearer_together() -> None:
+    small = [machine(f"m-{i}", cpu=4, price=1.5) for i in range(2)]
+    fleet = [*small, machine("m-large", cpu=8, price=2.0)]
+    assert decide(fleet, [need(cpu=8, unit=1)]).serves() == {"m-large"}
+    assert decide(fleet, [need(cpu=4, unit=1)]).serves() == {"m-0"}
+
+
 def test_an_exact_tie_in_cost_is_seen_as_one() -> None:
     fleet = [machine("m-2", cpu=4, price=0.3), machine("m-1", cpu=12, price=0.9)]
     assert decide(fleet, [need(cpu=12, unit=1)]).serves() == {"m-1"}

@@ -372,3 +372,23 @@ def test_a_gang_that_asks_for_nothing_any_more_takes_nothing_and_holds_nothing()
     outcome = decide(fleet, [row])
     assert outcome.satisfied()
     assert outcome.does == {"m-1": K.RECLAIM}
+
+
+def test_what_one_gang_meant_to_take_and_left_helps_to_complete_another() -> None:
+    inside = [label("pool", "In", "x")]
+    first = need(cpu=12, unit=4, same=RACK, where=inside, group="g-1", priority=500)
+    second = gang(group="g-2", priority=400)
+    plain, low = need(priority=1_000, where=inside), need(B, priority=0)
+    fleet = [
+        serving("m-home", first, rack="r-1", labels={"pool": "x"}),
+        *rack("r-1", 2, labels={"pool": "x"}),
+        serving("m-low", low, rack="r-1"),
+    ]
+    # The plain need takes one of the two that the first gang lacks, which then takes none.
+    outcome = decide(fleet, [plain, first, second, low])
+    assert outcome.serves(1) == {"m-home"}
+    assert outcome.does == {
+        "m-r-1-0": K.BOOTSTRAP,
+        "m-r-1-1": K.BOOTSTRAP,
+        "m-low": K.PREEMPT,
+    }
