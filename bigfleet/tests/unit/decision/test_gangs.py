@@ -392,3 +392,12 @@ def test_what_one_gang_meant_to_take_and_left_helps_to_complete_another() -> Non
         "m-r-1-1": K.BOOTSTRAP,
         "m-low": K.PREEMPT,
     }
+
+
+def test_what_a_gang_can_credit_is_not_counted_again_as_what_might_yield() -> None:
+    # One group asks twice, at two priorities: what is stamped for the lower serves the higher.
+    high, low, other = gang(cpu=12, priority=1_000), gang(priority=100), need(B)
+    fleet = [serving("m-other", other), *(serving(f"m-{i}", low, rack="r-1") for i in range(2))]
+    outcome = decide([*fleet, *rack("r-2", 1)], [high, low, other])
+    assert not outcome.plan.verdicts.satisfiable[outcome.row(0)]
+    assert outcome.reason() is Reason.TOPOLOGY_UNSATISFIABLE
