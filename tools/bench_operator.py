@@ -2,8 +2,9 @@
 
 python tools/bench_operator.py [NAME...]     such as operator.list.50000, or nothing for all
 
-Everything runs against a real control plane on this machine, so the binaries of `make kube-tools`
-have to be there; progress goes to stderr. The process that is measured is the one that is shipped.
+All but the roll-up runs against a real control plane on this machine, and is left out where the
+binaries of `make kube-tools` are not there; progress goes to stderr. The process that is measured
+is the one that is shipped. Pods that come to run are measured by `bench_e2e`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import random
 import resource
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+import bench_e2e
+from bigfleet.cli.measured_rows import Bar, Found, expect, print_rows
 from bigfleet.kube import AlreadyExistsError, KubeClient, load
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
 from bigfleet.kube.objects import PODS, Object
@@ -30,6 +33,7 @@ from bigfleet.operator.rollup import RollUps
 from bigfleet.wire.server import WireServer
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shard_pb2_grpc
+from kube import binaries
 from kube.plane import control_plane
 
 ROOT: Final = Path(__file__).parent.parent
@@ -39,10 +43,6 @@ PODS_AT_ONCE: Final = 5_000
 RUNS: Final = 10
 PATIENCE: Final = 300.0
 Row = dict[str, Any]
-
-
-class WrongResultError(Exception):
-    """A benchmark whose result is not what it should be has no figure."""
 
 
 def request(number: int, chance: random.Random) -> Row:
@@ -108,7 +108,7 @@ class AckingShard:
 # -- measurements ---------------------------------------------------------------------------------
 
 
-def rollup_times() -> Row:
+def rollup_times() -> Found:
     """A whole roll-up of 50,000 requests, every row of it new."""
     chance = random.Random(1)
     decoder = msgspec.json.Decoder(CapacityRequest)
@@ -122,18 +122,29 @@ def rollup_times() -> Row:
         built = rollups.build("c-1", stamp, {})
         times.append((time.perf_counter() - began) * 1000)
         told = pb.OperatorMessage.FromString(built.frame).rollup.needs
-        if sum(int(row.aggregate_resources["pods"]) for row in told) != REQUESTS:
-            raise WrongResultError("the roll-up does not add up")
-    return {"samples": times}
+        added = sum(int(row.aggregate_resources["pods"]) for row in told)
+        expect(added == REQUESTS, "the roll-up does not add up")
+    return Found(samples=times)
+
+
+def first_list() -> Found:
+    """From the start of an operator until it knows every request."""
+    return Found(value=round(operator_at_size()["list"], 3))
+
+
+def memory() -> Found:
+    """The most it ever held."""
+    return Found(value=operator_at_size()["memory"])
 
 
 @lru_cache(maxsize=1)
-def operator_at_size() -> Row:
+def operator_at_size() -> dict[str, float]:
     """An operator process and 50,000 requests: how long its list takes, and what it holds."""
-    return asyncio.run(_operator_at_size())
+    with bench_e2e.in_time():
+        return asyncio.run(_operator_at_size())
 
 
-async def _operator_at_size() -> Row:
+async def _operator_at_size() -> dict[str, float]:
     with control_plane() as plane:
         plane.install(ROOT / "api" / "crd")
         async with _client(plane.kubeconfig) as client:
@@ -158,20 +169,19 @@ async def _operator_at_size() -> Row:
             await server.stop(0)
 
 
-async def _measured(arguments: list[str], holds: Callable[[], bool]) -> Row:
+async def _measured(arguments: list[str], holds: Callable[[], bool]) -> dict[str, float]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, __file__, "--child", *arguments, stdout=asyncio.subprocess.PIPE
     )
     try:
         async with asyncio.timeout(PATIENCE):
             assert process.stdout is not None
-            found: Row = json.loads(await process.stdout.readline())
+            found: dict[str, float] = json.loads(await process.stdout.readline())
             await process.wait()
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    if not holds():
-        raise WrongResultError("no roll-up arrived")
+    expect(holds(), "no roll-up arrived")
     return found
 
 
@@ -202,12 +212,13 @@ async def operator_child(kubeconfig: str, address: str) -> None:
     await life
 
 
-def controller_at_size() -> Row:
+def controller_at_size() -> Found:
     """A pod controller process, and 5,000 Pods at once."""
-    return asyncio.run(_controller_at_size())
+    with bench_e2e.in_time():
+        return Found(value=round(asyncio.run(_controller_at_size()), 2))
 
 
-async def _controller_at_size() -> Row:
+async def _controller_at_size() -> float:
     with control_plane() as plane:
         plane.install(ROOT / "api" / "crd")
         process = await asyncio.create_subprocess_exec(
@@ -230,9 +241,9 @@ async def _controller_at_size() -> Row:
         finally:
             process.terminate()
             await process.wait()
-    if len(set(again)) != len(again) or sorted(again) != sorted(found):
-        raise WrongResultError(f"{len(again)} requests for {len(set(again))} Pods")
-    return {"value": round(seconds, 2)}
+    once_each = len(set(again)) == len(again) and sorted(again) == sorted(found)
+    expect(once_each, f"{len(again)} requests for {len(set(again))} Pods")
+    return seconds
 
 
 async def _first_request(client: KubeClient) -> None:
@@ -286,38 +297,13 @@ async def _all_at_once(bodies: list[Row], make: Callable[[Row], Awaitable[object
 
 # -- rows -----------------------------------------------------------------------------------------
 
-Measure = Callable[[], Row]
-ROWS: Final[Mapping[str, tuple[Measure, float, str]]] = {
-    "operator.list.50000": (lambda: {"value": round(operator_at_size()["list"], 3)}, 10, "s"),
-    "operator.rollup.50000": (rollup_times, 250, "ms"),
-    "operator.memory.50000": (lambda: {"value": operator_at_size()["memory"]}, 300e6, "bytes"),
-    "podcontroller.requests.5000": (controller_at_size, 60, "s"),
+ROWS: Final = {
+    "operator.rollup.50000": Bar(rollup_times, 250, "ms"),
+    "operator.list.50000": Bar(first_list, 10, "s"),
+    "operator.memory.50000": Bar(memory, 300e6, "bytes"),
+    "podcontroller.requests.5000": Bar(controller_at_size, 60, "s"),
+    **bench_e2e.ROWS,
 }
-
-
-def row(name: str) -> Row:
-    """Measure one bar. A wrong result has no figure."""
-    measure, bar, unit = ROWS[name]
-    figures: Row = dict.fromkeys(("p50", "p95", "p99", "max", "value"))
-    made = {"name": name, "unit": unit, "bar": bar, "better": "lower", "command": COMMAND}
-    try:
-        found = measure()
-    except (WrongResultError, TimeoutError) as error:
-        words = str(error) or "not done in time"
-        return {**made, **figures, "ok": False, "runs": 0, "complaint": words}
-    samples = sorted(found.get("samples", []))
-    if samples:
-        at = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-        places = {key: min(len(samples) - 1, int(len(samples) * part)) for key, part in at.items()}
-        figures |= {key: round(samples[place], 3) for key, place in places.items()}
-    figures["value"] = found.get("value")
-    figure = figures["p99"] if figures["value"] is None else figures["value"]
-    mean = sum(samples) / len(samples) if samples else float(figure)
-    spread = (sum((s - mean) ** 2 for s in samples) / len(samples)) ** 0.5 if samples else 0.0
-    return {
-        **made, **figures, "ok": bool(figure <= bar), "runs": max(1, len(samples)),
-        "mean": round(mean, 3), "stddev": round(spread, 3),
-    }  # fmt: skip
 
 
 def _say(words: str) -> None:
@@ -325,18 +311,14 @@ def _say(words: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure these rows, or all."""
+    """Measure these rows, or all that can be measured here."""
     if arguments[:2] == ["--child", "operator"]:
         asyncio.run(operator_child(*arguments[2:]))
         return
-    unknown = [name for name in arguments if name not in ROWS]
-    if unknown:
-        sys.exit(f"{unknown[0]!r} is no row: use one of {', '.join(ROWS)}")
-    rows = []
-    for name in arguments or ROWS:
-        _say(f"{name} ...")
-        rows.append(row(name))
-    json.dump(rows, sys.stdout, indent=1)
+    if not arguments and binaries.missing():
+        _say("no Kubernetes here (make kube-tools): only what needs none is measured")
+        arguments = ["operator.rollup.50000"]
+    print_rows(ROWS, arguments, COMMAND)
 
 
 if __name__ == "__main__":

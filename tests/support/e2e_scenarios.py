@@ -1,11 +1,27 @@
 """What the long e2e tests and the benchmark do alike: pods that come, and how long they wait."""
 
 import time
+import urllib.request
 from datetime import datetime
+from functools import partial
 
 from real_fleet import Cluster, deployment, eventually
 
 PENDING = "status.phase=Pending"
+
+
+def until_ready(cluster: Cluster) -> None:
+    """Wait for operator and pod controller: how long they take to start is no pod's wait."""
+    for address in (cluster.metrics, cluster.pod_metrics):
+        eventually(partial(_is_ready, address), f"{cluster.name}: {address} is ready")
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{address}/readyz", timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def seconds_to_run(cluster: Cluster) -> list[float]:
@@ -20,6 +36,7 @@ def seconds_to_run(cluster: Cluster) -> list[float]:
 
 def pods_in_a_row(cluster: Cluster, count: int) -> list[float]:
     """Five more pods every second; how long each waited."""
+    until_ready(cluster)
     cluster.apply(deployment("web", 1))
     cluster.until_running(1)
     for replicas in range(5, count + 1, 5):
@@ -31,6 +48,7 @@ def pods_in_a_row(cluster: Cluster, count: int) -> list[float]:
 
 def pods_at_once(cluster: Cluster, count: int) -> tuple[float, float]:
     """Seconds until all requests were acknowledged, and until all pods ran."""
+    until_ready(cluster)
     begun = time.monotonic()
     cluster.apply(deployment("web", count))
     eventually(

@@ -70,6 +70,7 @@ class ControlPlane:
         self._ports = [ports.take() for _ in range(3)]
         etcd_port, peer_port, api_port = (port.number for port in self._ports)
         self.server = f"https://127.0.0.1:{api_port}"
+        self.etcd = f"http://127.0.0.1:{etcd_port}"
         self.authority = Authority(f"{name} authority")
         self.processes = {
             component: Process(component, command, self.logs / f"{component}.log")
@@ -103,6 +104,8 @@ class ControlPlane:
         """Start the API server again after `processes["kube-apiserver"].kill()`."""
         self.processes["kube-apiserver"].start()
         self.wait(self._api_is_ready, "the API server is not ready")
+        # It says so before it finds its custom resources again.
+        self.wait(lambda: not self._unserved(), "custom resources are not served")
 
     def kubectl(self, *arguments: str, stdin: str = "", check: bool = True) -> str:
         """Run kubectl and return what it prints; with check=False its complaints are included."""
@@ -139,13 +142,16 @@ class ControlPlane:
         definitions = self.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
         missing = set()
         for spec in (item["spec"] for item in definitions["items"]):
+            plural = spec["names"]["plural"]
             for version in (one["name"] for one in spec["versions"] if one["served"]):
+                place = f"/apis/{spec['group']}/{version}"
                 try:
-                    served = self.api.get(f"/apis/{spec['group']}/{version}")["resources"]
+                    served = [one["name"] for one in self.api.get(place)["resources"]]
+                    self.api.get(f"{place}/{plural}", limit="1")
                 except ApiError:
                     served = []
-                if spec["names"]["plural"] not in [one["name"] for one in served]:
-                    missing.add(f"{spec['names']['plural']}.{version}.{spec['group']}")
+                if plural not in served:
+                    missing.add(f"{plural}.{version}.{spec['group']}")
         return missing
 
     def user(self, name: str, group: str | None = None) -> Path:
@@ -200,6 +206,9 @@ class ControlPlane:
             "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 500, "burst": 1000},
             "leaderElection": {"leaderElect": False},
+            # Ten by default: an older Pod sits that out while newer ones take the node it waits
+            # for, over and over.
+            "podMaxBackoffSeconds": 1,
         }
         (self.folder / "scheduler.yaml").write_text(json.dumps(scheduler), encoding="utf-8")
 
