@@ -2,7 +2,8 @@
 
 A Pod that was asked is waited for until it is gone; new ones that were bound in the meantime are
 asked as well. Pods that belong to the node stay. Ends when nothing is left, or is cancelled from
-outside when the time is over.
+outside when the time is over. Who is being asked at that moment gets to hear it: an API server that
+loses its caller between counting a Pod as gone and deleting it keeps the budget for two minutes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Final, Protocol
 
@@ -21,13 +22,15 @@ BLOCKED_SECONDS: Final = 5.0
 """How long a Pod whose budget said no is left alone before it is asked again."""
 LOOK_SECONDS: Final = 10.0
 """A node is looked at that often although nothing was heard of it."""
+LAST_WORD_SECONDS: Final = 0.5
+"""How long an eviction that is on its way is waited for when nobody wants it any more."""
 _log = logging.getLogger(__name__)
 
 
 class Evictor(Protocol):
     """Asks a Pod to leave."""
 
-    async def evict(self, pod: str, namespace: str, *, uid: str = "") -> Eviction:
+    def evict(self, pod: str, namespace: str, *, uid: str = "") -> Coroutine[None, None, Eviction]:
         """What the API server says to it."""
         ...
 
@@ -103,7 +106,7 @@ class NodeEmptier:
     async def _ask(self, pod: PodOnNode) -> None:
         async with self._room:
             try:
-                said = await self._evictor.evict(pod.name, pod.namespace, uid=pod.uid)
+                said = await _to_its_end(self._evictor.evict(pod.name, pod.namespace, uid=pod.uid))
             except KubeError as error:
                 self._counts.evicted("error")
                 _log.warning(
@@ -121,3 +124,16 @@ class NodeEmptier:
     def _later(self, pod: PodOnNode) -> None:
         wait = BLOCKED_SECONDS * self._rng.uniform(0.8, 1.2)
         self._not_before[pod.uid] = asyncio.get_running_loop().time() + wait
+
+
+async def _to_its_end(eviction: Coroutine[None, None, Eviction]) -> Eviction:
+    """Its answer. Cancelled, it is still given the time to arrive."""
+    asking = asyncio.ensure_future(eviction)
+    try:
+        return await asyncio.shield(asking)
+    except asyncio.CancelledError:
+        await asyncio.wait({asking}, timeout=LAST_WORD_SECONDS)
+        if asking.done() and not asking.cancelled():
+            asking.exception()  # looked at, so that nobody is told of it later
+        asking.cancel()
+        raise
