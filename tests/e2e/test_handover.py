@@ -1,15 +1,14 @@
 """Of two replicas the second takes over when the first is killed, and nothing waits for long."""
 
 import logging
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import pytest
 from e2e_words import FleetOn
-from real_fleet import Cluster, deployment, eventually
+from real_fleet import Cluster, deployment, eventually, is_ready
 
 from kube import ports
 from kube.processes import Process
@@ -20,20 +19,11 @@ BUSY_MACHINE = 30.0
 log = logging.getLogger("handover")
 
 
-@dataclass
-class Replica:
+class Replica(NamedTuple):
     """One of two."""
 
     process: Process
     metrics: str
-
-    def is_ready(self) -> bool:
-        """Leads, or stands by with everything listed."""
-        try:
-            with urllib.request.urlopen(f"http://{self.metrics}/readyz", timeout=5) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
 
 
 class Pair:
@@ -52,7 +42,9 @@ class Pair:
     def until_ready(self) -> None:
         """One leads and the other could."""
         eventually(lambda: self.holder() in self._both, "somebody leads")
-        eventually(lambda: all(one.is_ready() for one in self._both.values()), "both are ready")
+        eventually(
+            lambda: all(is_ready(one.metrics) for one in self._both.values()), "both are ready"
+        )
 
     def kill_the_leader(self) -> str:
         """Its name; it is gone without a word."""

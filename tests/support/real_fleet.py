@@ -8,6 +8,7 @@ BigFleet is started anew for every test, and what a test left in a cluster is re
 next one.
 """
 
+import http
 import json
 import re
 import sys
@@ -29,8 +30,10 @@ POLL = 0.1
 BIN = Path(sys.executable).parent
 TEMPLATE = 'kind: KwokJoin\nkubeconfig: "{{ cluster_id }}"\n'
 SLOW_MS = 1000
-OFFERED = "{instance_type: kwok-4x16, zone: kwok-zone-a, capacity_type: on_demand, count: %d}"
-ALLOCATABLE = "allocatable: {cpu: '4', memory: 16Gi, pods: '110'}"
+OFFERED = (
+    "{instance_type: kwok-4x16, zone: %s, capacity_type: on_demand, count: %d, "
+    "allocatable: {cpu: '4', memory: 16Gi, pods: '110'}}"
+)
 # Minutes become seconds: a test cannot wait for machines to be idle as long as a bill can.
 QUICK = (
     "--cycle-interval=2s", "--reclaim-hold=3s", "--on-demand-release-hold=5s",
@@ -216,6 +219,8 @@ class Fleet:
     shard: Process
     provider: Process
     shard_metrics: str
+    sessions: str
+    """Where the shard takes operators and `bigfleetctl`."""
 
     @property
     def processes(self) -> list[Process]:
@@ -263,6 +268,15 @@ def scraped(address: str, metric: str) -> list[tuple[dict[str, str], float]]:
     return found
 
 
+def is_ready(address: str) -> bool:
+    """What /readyz says there."""
+    try:
+        with urllib.request.urlopen(f"http://{address}/readyz", timeout=10) as answer:
+            return bool(answer.status == http.HTTPStatus.OK)
+    except OSError:
+        return False
+
+
 def _command(name: str, *arguments: str) -> list[str]:
     return [str(BIN / name), *arguments]
 
@@ -302,7 +316,7 @@ def a_fleet(
     planes: Sequence[ControlPlane],
     *,
     slots: int = 20,
-    offerings: str = "",
+    zones: Sequence[str] = ("kwok-zone-a",),
     shard: Sequence[str] = (),
     provider: Sequence[str] = (),
     operator: Sequence[str] = (),
@@ -310,7 +324,8 @@ def a_fleet(
 ) -> Iterator[Fleet]:
     """A fleet that runs; its clusters are empty at the start and may be full at the end.
 
-    `kubeconfigs` are those of operator and pod controller by cluster, where they are not admins.
+    There are so many slots in each zone. `kubeconfigs` are those of operator and pod controller by
+    cluster, where they are not admins.
     """
     with ExitStack() as ends:
 
@@ -323,7 +338,7 @@ def a_fleet(
         clusters_folder.mkdir(parents=True)
         (folder / "bootstrap.j2").write_text(TEMPLATE)
         serving, sessions, shard_metrics = address(), address(), address()
-        offered = offerings or f"[{OFFERED % slots}]".replace("}", f", {ALLOCATABLE}}}")
+        offered = ", ".join(OFFERED % (zone, slots) for zone in zones)
         clusters = []
         for plane in planes:
             (clusters_folder / f"{plane.name}.yaml").write_text(plane.kubeconfig.read_text())
@@ -337,7 +352,7 @@ def a_fleet(
         )  # fmt: skip
         providers = _command(
             "bigfleet-provider-kwok", f"--addr={serving}", "--metrics-addr=0",
-            f"--state={folder / 'provider.db'}", f"--offerings={offered}",
+            f"--state={folder / 'provider.db'}", f"--offerings=[{offered}]",
             f"--cluster-kubeconfigs={clusters_folder}", f"--slow-ms={SLOW_MS}", *provider,
         )  # fmt: skip
         fleet = Fleet(
@@ -346,6 +361,7 @@ def a_fleet(
             Process("shard", shards, folder / "shard.log"),
             Process("provider", providers, folder / "provider.log"),
             shard_metrics,
+            sessions,
         )
         for cluster in clusters:
             cluster.clean()
