@@ -33,13 +33,13 @@ def counted(cluster: Cluster, metric: str, outcome: str) -> int:
 
 def spread_out(cluster: Cluster, count: int, unavailable: int = 1) -> None:
     """A guarded app on as many nodes as it has pods, or nearly; without fillers half are enough."""
-    cluster.apply(deployment("filler", count, cpu="2"), deployment("app", count, cpu="1500m"))
+    cluster.apply(deployment("filler", count, cpu="2500m"), deployment("app", count, cpu="1500m"))
     cluster.apply(budget("app", maxUnavailable=unavailable))
     cluster.until_running(2 * count)
 
 
 def test_a_drain_keeps_the_budget(fleet_on: FleetOn) -> None:
-    with fleet_on(slots=6) as fleet:
+    with fleet_on(slots=8) as fleet:
         (east,) = fleet.clusters
         spread_out(east, 5)
         with BudgetWatch(east, "app") as watch:
@@ -48,11 +48,11 @@ def test_a_drain_keeps_the_budget(fleet_on: FleetOn) -> None:
         assert watch.left >= 1
         assert watch.fewest >= 4
         east.until_running(5, "app")
-        assert cordoned(east) == []
+        eventually(lambda: not cordoned(east), "no node stays cordoned")
 
 
 def test_a_drain_goes_on_when_its_operator_was_killed(fleet_on: FleetOn) -> None:
-    with fleet_on(slots=5) as fleet:
+    with fleet_on(slots=8) as fleet:
         (east,) = fleet.clusters
         spread_out(east, 4, unavailable=0)
         with BudgetWatch(east, "app") as watch:
@@ -69,14 +69,14 @@ def test_a_drain_goes_on_when_its_operator_was_killed(fleet_on: FleetOn) -> None
             east.apply(budget("app", maxUnavailable=1))
             eventually(lambda: len(east.nodes()) <= 2, "the drains went on")
         assert watch.fewest >= 3
-        assert cordoned(east) == []
+        eventually(lambda: not cordoned(east), "no node stays cordoned")
         east.until_running(4, "app")
         assert CALLED_OFF not in fleet.log(east.operator)
 
 
 @pytest.mark.deep
 def test_a_drain_goes_on_whenever_its_operator_was_killed(fleet_on: FleetOn) -> None:
-    with fleet_on(slots=9) as fleet:
+    with fleet_on(slots=14) as fleet:
         (east,) = fleet.clusters
         spread_out(east, 8)
         with BudgetWatch(east, "app") as watch:
@@ -88,7 +88,7 @@ def test_a_drain_goes_on_whenever_its_operator_was_killed(fleet_on: FleetOn) -> 
                 given_back = partial(given_back_to, east, enough)
                 eventually(given_back, "drains go on", LOST_EVICTION)
         assert watch.fewest >= 7
-        eventually(lambda: not cordoned(east), "no node stays cordoned for ever")
+        eventually(lambda: not cordoned(east), "no node stays cordoned")
         east.until_running(8, "app")
         assert CALLED_OFF not in fleet.log(east.operator)
 
@@ -96,7 +96,7 @@ def test_a_drain_goes_on_whenever_its_operator_was_killed(fleet_on: FleetOn) -> 
 @pytest.mark.deep
 @pytest.mark.timeout(1200)
 def test_a_hundred_drains_violate_no_budget(fleet_on: FleetOn) -> None:
-    with fleet_on(slots=25) as fleet:
+    with fleet_on(slots=40) as fleet:
         (east,) = fleet.clusters
         spread_out(east, 20)
         with BudgetWatch(east, "app") as watch:
