@@ -122,6 +122,8 @@ class Shard:
         self.ownership.load()
         self.remembered = Remembered(self.disk, inline)
         self.remembered.load()
+        self.unheard: list[str] = []
+        """Providers of which it knows nothing yet."""
         self.preempted: list[tuple[tuple[str, ...], int]] = []
         self.assigned: list[pb.ShardAssignments] = []
         self.moves = Moves(
@@ -133,6 +135,7 @@ class Shard:
             self._preempt,
             self.clock,
             self.tally.machines_transferred,
+            lambda: self.unheard,
         )
         self.instructions = Instructions(
             self.ownership, self.moves, self.remembered, self.tally, self.assigned.append

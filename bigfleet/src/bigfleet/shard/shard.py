@@ -272,7 +272,7 @@ class Shard:
             return None
         moves = Moves(
             self.tuning.shard_id, self.book, self._fleet, self.ownership, remembered,
-            self._preempt, self.world.clock, self.metrics.machines_transferred,
+            self._preempt, self.world.clock, self.metrics.machines_transferred, self.unheard,
         )  # fmt: skip
         self.instructions = Instructions(
             self.ownership, moves, remembered, self.metrics, self.assignments.take

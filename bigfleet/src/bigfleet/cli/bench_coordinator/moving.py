@@ -11,27 +11,24 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, Final
-
-import grpc.aio
+from typing import Final
 
 from bigfleet.cli.bench_coordinator.filled import fill, zones_state
 from bigfleet.cli.bench_coordinator.machines import CPUS, PLAIN, SPECIAL
-from bigfleet.cli.bench_coordinator.processes import coordinator
+from bigfleet.cli.bench_coordinator.owners import Owners, Seen
+from bigfleet.cli.bench_coordinator.processes import Coordinator, coordinator
 from bigfleet.cli.bench_shard.operators import Measured, Operator
 from bigfleet.cli.bench_shard.processes import Child, Shard, free_port
 from bigfleet.cli.measured_rows import Found, expect
 from bigfleet.wire.channel import open_channel
-from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2_grpc, shardread_pb2
+from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2_grpc
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
-from bigfleet_api.v1alpha1 import coordinator_pb2_grpc as rpc
-from bigfleet_api.v1alpha1 import shardread_pb2_grpc as read_rpc
 
 ESCALATION_CYCLES: Final = 5
 """A shortfall older than this is covered by others."""
@@ -60,53 +57,50 @@ TWO: Final = Scene(shards=2, machines=100_000, lacking=500, special=1_000)
 THREE: Final = Scene(shards=3, machines=99_999, lacking=1_000, special=1_000)
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Told:
     """What came of it."""
 
-    seconds: float = 0.0
-    """From escalation until everything is adopted."""
-    samples: int = 0
-    on_their_way: int = 0
+    seconds: float
+    """From escalation until everything is adopted; 0 where somebody was killed."""
+    samples: int
+    on_their_way: int
     """The most machines that were in no shard at a time."""
-    moves: list[tuple[str, str]] = field(default_factory=list)
+    moves: list[tuple[str, str]]
     """Tier and phase of every move."""
 
 
-class Owners:
-    """Who has the machines of the special type, as shards say."""
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The processes of a scene, and who has what."""
 
-    def __init__(self, shards: Sequence[Shard], leader: grpc.aio.Channel) -> None:
-        self._stubs: list[Any] = []
-        self._channels = [open_channel(shard.address, None) for shard in shards]
-        self._stubs = [read_rpc.ShardReadStub(channel) for channel in self._channels]
-        self._leader: rpc.CoordinatorAsyncStub = rpc.CoordinatorStub(leader)
+    leader: Coordinator
+    shards: Sequence[Shard]
+    owners: Owners
 
-    async def moves(self) -> Sequence[pb.Move]:
-        """Every move there was."""
-        request = pb.ListMovesRequest(include_done=True)
-        return (await self._leader.ListMoves(request, timeout=20.0)).moves
+    async def restart(self, number: int, machines: int) -> None:
+        """kill -9 of a shard, and a new process that has at least so many machines again."""
+        shard = self.shards[number]
+        self.owners.away.add(number)
+        shard.kill()
+        shard.start()
+        await asyncio.to_thread(
+            shard.wait_cycle, "with its machines", _START_SECONDS, machines=machines
+        )
+        self.owners.away.discard(number)
 
-    async def sample(self) -> list[Mapping[str, int]]:
-        """The machines of each shard with their states; the recipient is asked first, so that
-        none that goes from a donor to it is seen twice."""
-        return [await self._machines(stub) for stub in self._stubs]
+    async def restart_leader(self) -> None:
+        """kill -9 of the coordinator, and a new one."""
+        self.leader.kill()
+        await asyncio.to_thread(self.leader.start)
 
-    async def _machines(self, stub: Any) -> dict[str, int]:
-        found: dict[str, int] = {}
-        request = shardread_pb2.ListMachinesRequest(instance_type=SPECIAL)
-        async for batch in stub.ListMachines(request, timeout=20.0):
-            found |= {record.id: record.state for record in batch.machines}
-        return found
 
-    async def close(self) -> None:
-        """Hang up."""
-        for channel in self._channels:
-            await channel.close()
+Meanwhile = Callable[[Running], Awaitable[None]]
+"""What happens to the processes while machines move."""
 
 
 @asynccontextmanager
-async def _running(scene: Scene) -> AsyncIterator[tuple[list[Shard], Owners]]:
+async def _running(scene: Scene) -> AsyncIterator[Running]:
     """All processes: every shard has its machines, and a cluster that asks for a few plain ones."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="bigfleet-bench-")))
@@ -120,15 +114,14 @@ async def _running(scene: Scene) -> AsyncIterator[tuple[list[Shard], Owners]]:
         for shard in shards:
             stack.callback(shard.kill)
             shard.start()
-        channel = await stack.enter_async_context(open_channel(leader.address, None))
-        owners = Owners(shards, channel)
+        owners = Owners(shards, leader.address)
         stack.push_async_callback(owners.close)
         for shard in shards:
             await asyncio.to_thread(
                 shard.wait_cycle, "with its machines", _START_SECONDS,
                 machines=scene.machines // scene.shards,
             )  # fmt: skip
-        yield shards, owners
+        yield Running(leader, shards, owners)
 
 
 def _provider(scene: Scene, port: int, folder: Path) -> Child:
@@ -178,44 +171,38 @@ def _rollup(cluster: str, instance_type: str, machines: int) -> capacity_pb2.Clu
     return rollup
 
 
-async def move(scene: Scene) -> Told:
+async def move(scene: Scene, meanwhile: Meanwhile | None = None) -> Told:
     """Run a scene; WrongResultError where a machine had two owners or none, or demand stays."""
-    told = Told()
-    async with _running(scene) as (shards, owners), _asking(shards, scene):
+    async with _running(scene) as running, _asking(running.shards, scene):
+        shards, owners = running.shards, running.owners
         everything = {name for one in await owners.sample() for name in one}
         expect(len(everything) == scene.special * (scene.shards - 1), "machines are missing")
-        deadline = time.monotonic() + _MOVE_SECONDS
-        while len((now := await owners.sample())[0]) < scene.lacking:
-            await _check(now, everything, owners, told)
-            expect(time.monotonic() < deadline, f"{len(now[0])} of {scene.lacking} moved in time")
-            await asyncio.sleep(_SAMPLE_SECONDS)
-        adopted = time.time()
-        told.seconds = adopted - await asyncio.to_thread(_escalated, shards[0])
-        await _until_met(shards, owners, scene)
-        await _check(now := await owners.sample(), everything, owners, told)
-        lost = everything.difference(*now)
-        expect(not lost, f"{len(lost)} machines have no owner although every move is over")
-        told.moves = [(pb.Move.Tier.Name(one.tier), one.phase) for one in await owners.moves()]
-    configured = sum(state == _CONFIGURED for state in now[0].values())
-    expect(configured >= scene.lacking, f"{configured} of {scene.lacking} serve their cluster")
+        happening = asyncio.ensure_future(_nothing() if meanwhile is None else meanwhile(running))
+        try:
+            await _until_adopted(owners, scene, everything)
+            adopted = time.time()
+            # One that was killed has forgotten its cycles, and when it began to lack something.
+            began = adopted if meanwhile else await asyncio.to_thread(_escalated, shards[0])
+            await happening
+            now = await _until_met(shards, owners, scene, everything)
+        finally:
+            happening.cancel()
+        moves = [(pb.Move.Tier.Name(one.tier), one.phase) for one in await owners.moves()]
+    lost = everything.difference(*now)
+    expect(not lost, f"{len(lost)} machines have no owner although every move is over")
     expect(len(now[0]) <= scene.lacking, f"{len(now[0])} moved, {scene.lacking} were lacking")
-    return told
+    return Told(adopted - began, owners.samples, owners.on_their_way, moves)
 
 
-async def _check(
-    now: Sequence[Mapping[str, int]], everything: set[str], owners: Owners, told: Told
-) -> None:
-    """Every machine has one owner, or is on its way: a move names it, or waits for names."""
-    seen = [name for one in now for name in one]
-    expect(len(seen) == len(set(seen)), "a machine has two owners")
-    away = everything - set(seen)
-    if away:
-        moves = await owners.moves()
-        lost = away.difference(*(one.machine_ids for one in moves))
-        picking = sum(one.count for one in moves if one.phase == "planned")
-        expect(len(lost) <= picking, f"{len(lost)} machines have no owner and no move")
-    told.samples += 1
-    told.on_their_way = max(told.on_their_way, len(away))
+async def _nothing() -> None:
+    """Nobody disturbs them."""
+
+
+async def _until_adopted(owners: Owners, scene: Scene, everything: set[str]) -> None:
+    deadline = time.monotonic() + _MOVE_SECONDS
+    while len((now := await owners.check(everything))[0]) < scene.lacking:
+        expect(time.monotonic() < deadline, f"{len(now[0])} of {scene.lacking} moved in time")
+        await asyncio.sleep(_SAMPLE_SECONDS)
 
 
 def _escalated(shard: Shard) -> float:
@@ -229,20 +216,22 @@ def _escalated(shard: Shard) -> float:
     return 0.0
 
 
-async def _until_met(shards: Sequence[Shard], owners: Owners, scene: Scene) -> None:
+async def _until_met(
+    shards: Sequence[Shard], owners: Owners, scene: Scene, everything: set[str]
+) -> Seen:
     """Until nobody lacks anything, every machine that came serves, and every move is over."""
     deadline = time.monotonic() + _MOVE_SECONDS
     while True:
-        last = [(await asyncio.to_thread(shard.cycles))[-1] for shard in shards]
-        unmet = sum(cycle["shortfalls"] for cycle in last)
-        states = list((await owners.sample())[0].values())
-        open_moves = [one for one in await owners.moves() if one.phase not in ("done", "abandoned")]
-        if not unmet and not open_moves and states.count(_CONFIGURED) >= scene.lacking:
-            return
-        expect(
-            time.monotonic() < deadline,
-            f"{unmet} shortfalls and {len(open_moves)} moves are left",
-        )
+        last = [await asyncio.to_thread(shard.cycles) for shard in shards]
+        # A shard that has just begun has no cycle yet.
+        unmet = sum(cycles[-1]["shortfalls"] if cycles else 1 for cycles in last)
+        moving = [one for one in await owners.moves() if one.phase not in ("done", "abandoned")]
+        now = await owners.check(everything)
+        serving = list(now[0].values()).count(_CONFIGURED)
+        if not unmet and not moving and serving >= scene.lacking:
+            return now
+        left = f"{unmet} shortfalls and {len(moving)} moves are left, {serving} machines serve"
+        expect(time.monotonic() < deadline, left)
         await asyncio.sleep(_SAMPLE_SECONDS)
 
 

@@ -4,6 +4,7 @@ CoordinationError
 ├── ReportError               a report that was not taken; it says why and, at times, who leads
 ├── InvalidInstructionError   an instruction that makes no sense to this shard
 ├── MoveError                 a move that cannot be carried out now
+├── NotYetError               a move this shard cannot judge before it has seen its machines
 └── RememberedError           the file of what was done cannot be read
 """
 
@@ -34,6 +35,10 @@ class InvalidInstructionError(CoordinationError, ValueError):
 
 class MoveError(CoordinationError):
     """A move that cannot be carried out now."""
+
+
+class NotYetError(CoordinationError):
+    """A shard that has just begun does not know yet what it has: it will, and says nothing."""
 
 
 class RememberedError(CoordinationError):

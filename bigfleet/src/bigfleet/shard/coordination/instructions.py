@@ -2,7 +2,7 @@
 
 An answer of a leadership older than one already heard is dropped whole, without a word to it. Of
 the rest, assignments come first, then the instructions in the order they came, each with an
-outcome that says what really happened.
+outcome that says what really happened. One that comes too early gets none: it is sent again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from bigfleet.shard.coordination.errors import InvalidInstructionError
+from bigfleet.shard.coordination.errors import InvalidInstructionError, NotYetError
 from bigfleet.shard.coordination.moves import Moves
 from bigfleet.shard.coordination.remembered import Done, Remembered
 from bigfleet.shard.reconcile.ownership import Domain, Domains
@@ -80,11 +80,12 @@ class Instructions:
             await self._assign(answer.assignments)
         acks: list[pb.InstructAck] = []
         for instruction in answer.instructions:
-            if instruction.instruction_id:
-                acks.append(await self._one(instruction))
+            ack = await self._one(instruction) if instruction.instruction_id else None
+            if ack is not None:
+                acks.append(ack)
         return acks
 
-    async def _one(self, instruction: pb.CoordinatorInstruction) -> pb.InstructAck:
+    async def _one(self, instruction: pb.CoordinatorInstruction) -> pb.InstructAck | None:
         name = instruction.instruction_id
         kind = instruction.WhichOneof("payload")
         done = self._remembered.get(name)
@@ -103,6 +104,9 @@ class Instructions:
         try:
             done = await self._carry_out(instruction)
             await self._remembered.add(done)
+        except NotYetError as error:
+            _log.info("instruction waits: %s", error, extra={"instruction": name})
+            return None
         except InvalidInstructionError as error:
             self._count(kind, "failed")
             return _ack(name, _Ack.OUTCOME_REJECTED_INVALID, str(error))

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from bigfleet.model import Machine, MachineState
 from bigfleet.model.columns import MachineColumns
-from bigfleet.shard.coordination.errors import InvalidInstructionError, MoveError
+from bigfleet.shard.coordination.errors import InvalidInstructionError, MoveError, NotYetError
 from bigfleet.shard.coordination.picking import Wish, free_machines, victims
 from bigfleet.shard.coordination.remembered import Done, Remembered
 from bigfleet.shard.ports import Clock
@@ -97,12 +97,14 @@ class Moves:
         preempt: Preempt,
         clock: Clock,
         transferred: Callable[[str, int], None],
+        unheard: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """`transferred` counts machines that went `in` or `out`."""
+        """`transferred` counts machines that went `in` or `out`; `unheard` are the providers
+        whose machines are not known yet."""
         self._shard_id = shard_id
         self._machines, self._fleet, self._owner = machines, fleet, owner
         self._remembered, self._preempt, self._clock = remembered, preempt, clock
-        self._transferred = transferred
+        self._transferred, self._unheard = transferred, unheard
         self._promised: dict[str, float] = {}
 
     async def transfer(self, instruction_id: str, said: pb.TransferOwnership) -> Done:
@@ -142,6 +144,7 @@ class Moves:
                 said.interruption_penalty_bucket,
             )  # fmt: skip
             ids = tuple(found[: said.count])
+            self._check_heard(said.provider, bool(ids))
         if ids:
             await self._preempt(ids, said.preemptor_priority)
             until = self._clock.monotonic() + PROMISE_SECONDS
@@ -186,6 +189,7 @@ class Moves:
                 break
             if self._still(machine, state) and self._machines.hold(machine):
                 picked.append(machine)
+        self._check_heard(wish.provider, bool(picked))
         await self._give_held(move, picked)
         return Done(instruction_id, move, Role.DONOR, tuple(picked))
 
@@ -220,6 +224,7 @@ class Moves:
         mine = []
         for machine in ids:
             known = self._machines.get(machine)
+            self._check_heard("", known is not None)
             if known is None:
                 continue
             if known.state not in _FREE or known.stamp is not None:
@@ -231,6 +236,12 @@ class Moves:
                 raise MoveError(f"machine {machine!r} is excluded: include it first")
             mine.append(machine)
         return mine
+
+    def _check_heard(self, provider: str, found: bool) -> None:
+        """Nothing was found: that is an answer only when everything was there to be found."""
+        missing = [] if found else [one for one in self._unheard() if provider in ("", one)]
+        if missing:
+            raise NotYetError(f"provider {', '.join(missing)} was not heard since the start")
 
     def _still(self, machine: str, state: MachineState) -> bool:
         """Whether a machine is as free as the columns said."""

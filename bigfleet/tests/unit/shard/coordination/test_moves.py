@@ -59,6 +59,36 @@ async def test_accepted_without_picks_means_none_to_give() -> None:
     assert not acks[0].machine_ids
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        transfer("m/pick", count=5),
+        transfer("m/pick", count=5, provider="p"),
+        transfer("m/give", ["m-1"]),
+        instruct("m/pick", reassign_speculative=pb.ReassignSpeculative(count=1)),
+        instruct("m/drain", cross_shard_drain=pb.CrossShardDrain(count=1, preemptor_priority=9)),
+    ],
+)
+async def test_a_donor_says_nothing_before_it_has_seen_its_machines(
+    asked: pb.CoordinatorInstruction,
+) -> None:
+    shard = Shard()
+    shard.unheard = ["p"]
+    assert await shard.told(asked) == []
+    assert shard.tally.instructions == []
+    shard.unheard = []
+    assert outcomes(await shard.told(asked)) == ["ACCEPTED"]
+
+
+async def test_a_donor_gives_what_it_has_seen_of_a_provider_that_was_heard() -> None:
+    shard = Shard(machines=[machine("m-1")])
+    shard.unheard = ["q"]
+    (none,) = await shard.told(transfer("n/pick", count=1, provider="p", instance_type="gpu"))
+    assert not none.machine_ids
+    (ack,) = await shard.told(transfer("m/pick", count=5))
+    assert list(ack.machine_ids) == ["m-1"]
+
+
 async def test_machines_being_acted_on_and_excluded_ones_are_not_picked() -> None:
     shard = Shard(machines=[machine("m-1"), machine("m-2"), machine("m-3")])
     shard.book.hold("m-1")
