@@ -5,8 +5,9 @@ import re
 import subprocess
 from pathlib import Path
 
+from e2e_scenarios import until_ready
 from e2e_words import FleetOn
-from real_fleet import BIN, Cluster, Fleet, eventually, is_ready
+from real_fleet import BIN, Cluster, Fleet, eventually
 
 from kube import binaries
 
@@ -20,7 +21,7 @@ def tell(page: str, fleet: Fleet, cluster: Cluster) -> str:
     """Type what the page says into one shell; what it showed."""
     blocks = BLOCK.findall((STORIES / page).read_text(encoding="utf-8"))
     assert blocks
-    eventually(lambda: is_ready(cluster.metrics), "there is a fleet to tell of")
+    until_ready(cluster)
     tools = binaries.folder()
     surroundings = {
         **os.environ,

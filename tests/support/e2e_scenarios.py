@@ -1,11 +1,10 @@
 """What the long e2e tests and the benchmark do alike: pods that come, and how long they wait."""
 
 import time
-import urllib.request
 from datetime import datetime
 from functools import partial
 
-from real_fleet import Cluster, deployment, eventually
+from real_fleet import Cluster, deployment, eventually, is_ready
 
 PENDING = "status.phase=Pending"
 
@@ -13,15 +12,7 @@ PENDING = "status.phase=Pending"
 def until_ready(cluster: Cluster) -> None:
     """Wait for operator and pod controller: how long they take to start is no pod's wait."""
     for address in (cluster.metrics, cluster.pod_metrics):
-        eventually(partial(_is_ready, address), f"{cluster.name}: {address} is ready")
-
-
-def _is_ready(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://{address}/readyz", timeout=10) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+        eventually(partial(is_ready, address), f"{cluster.name}: {address} is ready")
 
 
 def seconds_to_run(cluster: Cluster) -> list[float]:
