@@ -6,6 +6,7 @@ what was read to `informer`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
@@ -83,22 +84,31 @@ class Reader:
         limit: int = PAGE,
         deadline: float = DEADLINE,
     ) -> AsyncIterator[Page[T]]:
-        """All pages of a list, one after the other; the deadline is each page's."""
-        token = ""
-        while True:
-            page = await self.list_page(
-                resource,
-                namespace,
-                labels=labels,
-                fields=fields,
-                limit=limit,
-                token=token,
-                deadline=deadline,
+        """All pages of a list, one after the other; the deadline is each page's. The next one is
+        asked for before one is given, so that server and caller work at the same time."""
+
+        def ask(token: str) -> asyncio.Task[Page[T]]:
+            return asyncio.create_task(
+                self.list_page(
+                    resource,
+                    namespace,
+                    labels=labels,
+                    fields=fields,
+                    limit=limit,
+                    token=token,
+                    deadline=deadline,
+                )
             )
+
+        coming = ask("")
+        try:
+            while (page := await coming).token:
+                coming = ask(page.token)
+                await asyncio.sleep(0)
+                yield page
             yield page
-            token = page.token
-            if not token:
-                return
+        finally:
+            coming.cancel()
 
     async def list_all(
         self, resource: Resource[T], namespace: str = "", *, labels: str = "", fields: str = ""

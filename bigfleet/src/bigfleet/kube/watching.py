@@ -25,6 +25,7 @@ log = structlog.get_logger()
 ObjectT = TypeVar("ObjectT", bound=ObjectLike)
 SinkT = TypeVar("SinkT", bound=ObjectLike, contravariant=True)
 
+PAGED_TRIES: Final = 2
 GOOD_AFTER: Final = 5.0
 """Seconds a watch has to last to count as good although nothing happened."""
 
@@ -113,11 +114,14 @@ class ListWatch(Generic[ObjectT]):
         await self._client.clock.sleep(seconds)
 
     async def _list(self) -> str:
-        try:
-            return await self._list_in_pages(self._page)
-        except GoneError:
-            # The list grew too old between its pages. In one piece it cannot.
-            return await self._list_in_pages(0)
+        for _ in range(PAGED_TRIES):
+            try:
+                return await self._list_in_pages(self._page)
+            except GoneError:
+                # Versions are forgotten every few minutes, and this list met such a moment.
+                continue
+        # In one piece it cannot grow too old between its pages; but it is held as a whole.
+        return await self._list_in_pages(0)
 
     async def _list_in_pages(self, limit: int) -> str:
         version = ""

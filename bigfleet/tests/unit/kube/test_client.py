@@ -141,6 +141,22 @@ async def test_lists_are_chosen_by_labels_and_fields(api: ApiServer) -> None:
     assert api.seen[0].query["fieldSelector"] == fields
 
 
+async def test_the_next_page_is_on_its_way_while_one_is_read(api: ApiServer) -> None:
+    async with client_of(api) as client:
+        api.on(
+            "GET",
+            PODS.path(),
+            lists(pod("a", 1), version=9, token="b"),
+            lists(pod("b", 2), version=9),
+        )
+        pages = client.list_pages(PODS)
+        first = await anext(pages)
+        await api.until(lambda: len(api.seen) == 2)
+        rest = [item.metadata.name async for page in pages for item in page.items]
+    assert [item.metadata.name for item in first.items] + rest == ["a", "b"]
+    assert api.queries("continue") == ["", "b"]
+
+
 async def test_json_patches_are_sent_whole_and_refused_whole(api: ApiServer) -> None:
     operations = [{"op": "test", "path": "/spec/unschedulable", "value": True}]
     async with client_of(api) as client:

@@ -164,19 +164,40 @@ async def test_an_object_made_again_under_its_name_is_another_one(api: ApiServer
         assert found.metadata.uid == "second"
 
 
-async def test_a_list_that_expires_between_pages_is_read_in_one_piece(api: ApiServer) -> None:
+TOO_OLD = refuses(410, "Expired", "the provided continue parameter is too old")
+
+
+async def test_a_list_that_expires_between_pages_is_begun_again(api: ApiServer) -> None:
+    api.on(
+        "GET",
+        PATH,
+        lists(pod("a", 1), pod("gone", 2), version=10, token="old"),
+        TOO_OLD,
+        lists(pod("a", 1), version=20, token="new"),
+        lists(pod("b", 2), version=20),
+        hangs,
+    )
+    async with following(api) as follower:
+        await follower.informer.wait_synced()
+        await follower.has_told("+a", "+gone", "+b", "-gone")
+    assert api.queries("continue")[:4] == ["", "old", "", "new"]
+
+
+async def test_a_list_that_expires_between_pages_again_is_read_in_one_piece(api: ApiServer) -> None:
     api.on(
         "GET",
         PATH,
         lists(pod("a", 1), version=10, token="old"),
-        refuses(410, "Expired", "the provided continue parameter is too old"),
+        TOO_OLD,
+        lists(pod("a", 1), version=10, token="old"),
+        TOO_OLD,
         lists(pod("a", 1), pod("b", 2), version=20),
         hangs,
     )
     async with following(api) as follower:
         await follower.informer.wait_synced()
         await follower.has_told("+a", "+b")
-    assert api.queries("limit")[:3] == ["2", "2", ""]
+    assert api.queries("limit")[:5] == ["2", "2", "2", "2", ""]
 
 
 async def test_an_unreadable_object_hides_no_other_and_keeps_its_last_good_state(
