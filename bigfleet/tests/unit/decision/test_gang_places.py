@@ -59,13 +59,13 @@ def test_an_unstamped_machine_of_a_cluster_that_has_not_reported_does_not_yield(
     assert outcome.reason() is Reason.TOPOLOGY_UNSATISFIABLE
 
 
-@pytest.mark.parametrize("gpu", [0, 1])
+@pytest.mark.parametrize("gpu", [0, 2])
 def test_the_best_of_many_places_is_found_wherever_it_stands_among_them(gpu: int) -> None:
     # Fewer and fewer machines, so that each place is better than all before; with a second
     # resource the gang counts amounts and not whole units.
     sizes = [9, 8, 7, 6, 5, 4, 3, 2]
     fleet = [m for at, count in enumerate(sizes) for m in rack(f"r-{at}", count, gpu=1)]
-    row = need(A, cpu=8, unit=4, same=RACK, **({"gpu": 2} if gpu else {}))
+    row = need(A, cpu=8, unit=4, same=RACK, gpu=gpu)
     plan = decide(fleet, [row]).plan
     names = plan.domain_names[int(plan.verdicts.domain_key[0])]
     assert [names[d] for d in plan.verdicts.best[0]] == ["r-7", "r-6", "r-5", "r-4", "r-3"]

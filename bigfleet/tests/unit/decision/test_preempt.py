@@ -54,6 +54,15 @@ def test_the_cheapest_excess_for_the_preemptor_goes_first() -> None:
     assert decide(fleet, [high]).does == {"m-1": K.RECLAIM, "m-2": K.PREEMPT}
 
 
+def test_excess_of_different_size_is_compared_by_cost_per_useful_unit() -> None:
+    gone = need(B, group="gone")
+    small = [serving(f"m-{i}", gone, cpu=4, price=1.5) for i in range(2)]
+    fleet = [*small, serving("m-large", gone, cpu=8, price=2.0)]
+    held = Policy(reclaim_hold=10**12)
+    assert decide(fleet, [need(cpu=8, unit=1)], held).does == {"m-large": K.PREEMPT}
+    assert decide(fleet, [need(cpu=4, unit=1)], held).does == {"m-0": K.PREEMPT}
+
+
 def test_excess_is_taken_within_the_clusters_reclaim_budget() -> None:
     gone, high = need(B, group="gone"), need(A, cpu=8, unit=4, priority=1000)
     fleet = [serving(f"m-{i}", gone) for i in range(3)]
