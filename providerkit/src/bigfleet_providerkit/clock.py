@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from bigfleet_providerkit.tracing.traces import Traces
+
 T = TypeVar("T")
 
 
@@ -173,11 +175,12 @@ class Offload(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Time, chance and the place for long computations, as one parameter."""
+    """Time, chance, the place for long computations and traces, as one parameter."""
 
     clock: Clock = field(default_factory=SystemClock)
     rng: random.Random = field(default_factory=random.Random)
     offload: Offload = in_thread
+    traces: Traces = field(default_factory=Traces)
 
     @staticmethod
     def virtual(seed: int = 1) -> "Runtime":

@@ -6,7 +6,7 @@ layer of options and signals around it.
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -45,6 +45,7 @@ from bigfleet_providerkit.store.memory import MemoryStore
 from bigfleet_providerkit.store.sqlite import SqliteStore
 from bigfleet_providerkit.substrate import Closes, Substrate
 from bigfleet_providerkit.tls.files import TlsFiles
+from bigfleet_providerkit.tracing.traces import Traces
 
 O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
 FIRST_LISTING = 15.0
@@ -70,6 +71,7 @@ class Running(Generic[O]):
     server: GrpcServer | None = None
     http: HttpServer | None = None
     admin: AdminServer | None = None
+    traces: Traces = field(default_factory=Traces)
     not_ready: str = "starting"
     _stopped: bool = field(default=False)
 
@@ -122,6 +124,7 @@ class Running(Generic[O]):
         await self.backend.runner.stop(WORK_ENDS_WITHIN)
         await self._let_go()
         await self.backend.ledger.store.close()
+        await asyncio.to_thread(self.traces.close)
 
     async def crash(self) -> None:
         """An end as by SIGKILL, for tests inside a process: nothing more is written."""
@@ -155,6 +158,8 @@ async def start(
     """Start a provider on this event loop. Raises StartError with one sentence for a person."""
     runtime = runtime or Runtime()
     log = log or silent_logger()
+    if options.otlp_endpoint:
+        runtime = replace(runtime, traces=_traces(spec, options))
     fake = options.use_fake_backend or spec.always_fake
     await check_start(spec, options, fake=fake, store_given=store is not None)
     offerings = read_all_offerings(spec, options)
@@ -185,6 +190,7 @@ async def start(
         )
         running = Running(
             spec, options, settings, service, substrate, metrics, backend, books, log,
+            traces=runtime.traces,
         )  # fmt: skip
         if loaded.fresh:
             await _adopt_first(running, loaded)
@@ -221,6 +227,17 @@ async def _adopt_first(running: Running[O], loaded: Loaded) -> None:
         )  # fmt: skip
 
 
+def _traces(spec: ProviderSpec[O], options: O) -> Traces:
+    try:
+        from bigfleet_providerkit.tracing.otlp import OtlpSink
+    except ImportError as error:
+        raise StartError(
+            f"--otlp-endpoint {options.otlp_endpoint}: {error}; install what it needs: "
+            "bigfleet-providerkit[tracing]"
+        ) from error
+    return Traces(OtlpSink(options.otlp_endpoint, options.provider or spec.name, spec.version))
+
+
 async def _listen(running: Running[O]) -> None:
     options, log = running.options, running.log
     credentials = None
@@ -231,7 +248,12 @@ async def _listen(running: Running[O]) -> None:
         )  # fmt: skip
         credentials = TlsFiles(options.tls_cert, options.tls_key, options.tls_ca, log, expiry)
     server = GrpcServer(
-        running.service, running.metrics, log, credentials, reflection=options.reflection
+        running.service,
+        running.metrics,
+        log,
+        credentials,
+        reflection=options.reflection,
+        traces=running.traces,
     )
     running.address = await server.start(options.addr)
     running.server = server

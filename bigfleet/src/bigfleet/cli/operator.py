@@ -32,11 +32,12 @@ def operator_command() -> Any:
     from bigfleet.cli.process import process_command
     from bigfleet.kube import KubeError
     from bigfleet.observe.http import HttpError
+    from bigfleet.observe.tracing import TracingError
     from bigfleet.operator.errors import OperatorError
     from bigfleet.operator.settings import OperatorSettings
     from bigfleet.wire.errors import WireError
 
-    refusals = (OperatorError, KubeError, HttpError, WireError)
+    refusals = (OperatorError, KubeError, HttpError, WireError, TracingError)
     command = process_command(OperatorSettings, serve_operator, refusals)
     command.__doc__ = "Run a cluster's operator: demand to the shard, machines into the cluster."
     return command

@@ -23,6 +23,7 @@ EXAMPLES = (
 async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
     """Serve a shard until told to stop."""
     from bigfleet.cli.process import version
+    from bigfleet.observe.tracing import open_spans
     from bigfleet.shard.server import Listening, Serving, serve
     from bigfleet.simulate.warmup import warm_up
 
@@ -34,6 +35,13 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
         audit_log=settings.audit_log,
         version=version(),
         paused=settings.pause,
+        spans=open_spans(
+            settings.otlp_endpoint,
+            settings.trace_ratio,
+            service="bigfleet-shard",
+            version=version(),
+            instance=settings.shard_id,
+        ),
     )
 
     # While a decision is made in its thread, whoever serves sessions must not wait long for the
@@ -53,13 +61,14 @@ def shard_command() -> Any:
     """The command, with a flag for every setting."""
     from bigfleet.cli.process import process_command
     from bigfleet.observe.http import HttpError
+    from bigfleet.observe.tracing import TracingError
     from bigfleet.shard.disk import DiskError
     from bigfleet.shard.errors import ShardError
     from bigfleet.shard.reconcile.errors import ReconcileError
     from bigfleet.shard.settings import ShardSettings
     from bigfleet.wire.errors import WireError
 
-    refusals = (DiskError, ShardError, ReconcileError, HttpError, WireError)
+    refusals = (DiskError, ShardError, ReconcileError, HttpError, WireError, TracingError)
     command = process_command(ShardSettings, serve_shard, refusals)
     command.__doc__ = "Run a shard: decide which machines serve which cluster, and see to it."
     return command

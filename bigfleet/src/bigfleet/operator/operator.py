@@ -17,6 +17,7 @@ from typing import Final
 from bigfleet.kube import BadObject, Change, ChangeKind, EventRecorder, KubeClient, ObjectRef
 from bigfleet.model import Resources
 from bigfleet.observe.operator import OperatorMetrics
+from bigfleet.observe.tracing import Spans
 from bigfleet.operator.acknowledge.verdicts import Verdicts
 from bigfleet.operator.acknowledge.writer import Acknowledger
 from bigfleet.operator.bootstrap.answering import Bootstrap
@@ -27,7 +28,7 @@ from bigfleet.operator.errors import BadRequestError
 from bigfleet.operator.machines.available import Available
 from bigfleet.operator.machines.upcoming import Phase
 from bigfleet.operator.machines.writer import FORGET_SECONDS, Machines
-from bigfleet.operator.nodes.book import NodeBook
+from bigfleet.operator.nodes.book import NodeBook, ready_since
 from bigfleet.operator.nodes.objects import DaemonSet
 from bigfleet.operator.nodes.overhead import node_overhead
 from bigfleet.operator.ports import Clock, Dial
@@ -35,6 +36,7 @@ from bigfleet.operator.requests import BAD_OPERATOR, CapacityRequest
 from bigfleet.operator.rollup import Built, RollUps
 from bigfleet.operator.session.connecting import Connection
 from bigfleet.operator.session.session import PROTOCOL, Rhythm
+from bigfleet.operator.traces import OperatorTraces
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 PHANTOM_SECONDS: Final = 60.0
@@ -73,6 +75,8 @@ class World:
     template: BootstrapTemplate | None
     rng: Random = field(default_factory=Random)
     unguessable: Random = field(default_factory=Random)
+    spans: Spans | None = None
+    """Where traces go; None for nowhere."""
 
 
 class Operator:
@@ -82,6 +86,7 @@ class Operator:
         knobs = knobs or Knobs()
         self._identity, self._world = identity, world
         client, clock, metrics, rng = world.client, world.clock, world.metrics, world.rng
+        self.traces = OperatorTraces(world.spans, clock, identity.cluster_id)
         self.rollups = RollUps()
         self.machines = Machines(client, clock, metrics, rng, knobs.write_concurrency)
         self.book = NodeBook(self.machines)
@@ -108,6 +113,7 @@ class Operator:
         self._dispatching: set[asyncio.Task[None]] = set()
         self._opened_at: float | None = None
         self.rollups.on_change.append(self.connection.demand_changed)
+        self.rollups.on_change.append(self.traces.demand_changed)
         self.machines.on_change.append(self._machine_changed)
         self.book.on_change.append(self._node_changed)
 
@@ -220,10 +226,12 @@ class Operator:
         """A roll-up was handed over. Its list is kept up to date, so reading it takes no time."""
         phases = {"list": 0.0, "build": self._build_seconds, "enqueue": seconds}
         self._world.metrics.rolled_up(phases, built.rows, len(built.frame))
+        self.traces.rolled_up(built)
 
     def taken(self, timestamp: int) -> None:
         """The shard took this roll-up."""
         self._world.metrics.rollup_taken()
+        self.traces.taken(timestamp)
         self.acknowledger.put(self.rollups.taken(timestamp))
 
     def rejected(self, reason: str) -> None:
@@ -244,9 +252,9 @@ class Operator:
             case "node_state_update":
                 self._node_state(message.node_state_update)
             case "bootstrap_request":
-                self._dispatch(
-                    self.bootstrap.answer(message.bootstrap_request, self.connection.post)
-                )
+                asked = message.bootstrap_request
+                answering = self.bootstrap.answer(asked, self.connection.post)
+                self._dispatch(self.traces.bootstrap(asked, answering))
             case "reclaim_instruction":
                 self.drains.instruct(message.reclaim_instruction)
             case "available_capacity":
@@ -268,6 +276,7 @@ class Operator:
         """The session is open."""
         self._opened_at = self._world.clock.monotonic()
         self._world.metrics.session(connected=True)
+        self.traces.demand_changed()
         self.machines.session_opened()
         self.verdicts.session_opened()
         self.drains.session_opened()
@@ -306,6 +315,8 @@ class Operator:
         machine_id = "" if node is None else self.book.machine_of(node)
         if machine_id:
             self.machines.named(machine_id, name)
+            if node is not None and ready_since(node):
+                self.traces.node_ready(machine_id, name)
         self.connection.nodes_changed()
 
     def _is_late(self, machine_id: str) -> bool:

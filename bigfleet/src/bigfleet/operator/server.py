@@ -32,6 +32,7 @@ from bigfleet.observe.http import HttpServer, Pages
 from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.observe.process import SystemClock
 from bigfleet.observe.settings import format_duration
+from bigfleet.observe.tracing import open_spans
 from bigfleet.operator.bootstrap.template import ApiServer, BootstrapTemplate, Surroundings
 from bigfleet.operator.errors import TemplateError
 from bigfleet.operator.operator import Identity, Operator, World
@@ -67,6 +68,13 @@ async def serve(
     template = make_template(settings, config)
     tls = settings.tls_files()
     dial = GrpcDial(settings.shard_addr)
+    spans = open_spans(
+        settings.otlp_endpoint,
+        settings.trace_ratio,
+        service=COMPONENT,
+        version=version,
+        instance=f"{settings.cluster_id}/{settings.replica}",
+    )
     if tls is not None:
         tell = partial(tell_expiry, tls, metrics.tls_expiry)
         dial = GrpcDial(settings.shard_addr, ClientTls(tls, clock.monotonic), tell)
@@ -89,6 +97,7 @@ async def serve(
             template=template,
             rng=Random(),
             unguessable=SystemRandom(),
+            spans=spans,
         )
         operator = Operator(Identity(settings.cluster_id, version), world, settings.knobs())
         watches = Watches(client, operator)
@@ -115,6 +124,8 @@ async def serve(
         finally:
             if http is not None:
                 http.close()
+            if spans is not None:
+                spans.close()
 
 
 async def _live(

@@ -55,6 +55,12 @@ class OperatorSettings(ProcessSettings):
     tls_cert: str = Field("", description="Certificate; with key and CA, mutual TLS.")
     tls_key: str = Field("", description="Key of the certificate.")
     tls_ca: str = Field("", description="CA bundle of the shard.")
+    otlp_endpoint: str = Field(
+        "", description="Where traces go, as http://host:4317; nowhere, if empty."
+    )
+    trace_ratio: float = Field(
+        1.0, ge=0, le=1, description="Share of traces that is kept; the same everywhere."
+    )
     log_format: Literal["text", "json"] = Field("text", description="Form of log lines.")
     log_level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level.")
 

@@ -22,6 +22,7 @@ from bigfleet.wire.tls import ClientTls, TlsFiles
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2_grpc as rpc
 
+Headers = tuple[tuple[str, str], ...]
 _LIST: Final = "/bigfleet.v1alpha1.CapacityProvider/List"
 _T = TypeVar("_T")
 
@@ -97,28 +98,43 @@ class GrpcTransport:
         files: TlsFiles | None = None,
         *,
         now: Callable[[], float] = time.monotonic,
+        headers: Callable[[], Headers | None] = lambda: None,
     ) -> None:
         self._address = address
         self._tls = None if files is None else ClientTls(files, now)
+        self._headers = headers
+        """What goes with a call that changes something."""
         self._closed = False
         self._line: _Line | None = None
         self._retired: set[_Line] = set()
 
     async def create(self, request: pb.CreateRequest, seconds: float) -> pb.TransitionAck:
         """Speculative to Idle."""
-        return await self._call(lambda line: line.stub.Create(request, timeout=seconds))
+        sent = self._headers()
+        return await self._call(
+            lambda line: line.stub.Create(request, timeout=seconds, metadata=sent)
+        )
 
     async def configure(self, request: pb.ConfigureRequest, seconds: float) -> pb.TransitionAck:
         """Idle to Configured."""
-        return await self._call(lambda line: line.stub.Configure(request, timeout=seconds))
+        sent = self._headers()
+        return await self._call(
+            lambda line: line.stub.Configure(request, timeout=seconds, metadata=sent)
+        )
 
     async def drain(self, request: pb.DrainRequest, seconds: float) -> pb.TransitionAck:
         """Configured to Idle."""
-        return await self._call(lambda line: line.stub.Drain(request, timeout=seconds))
+        sent = self._headers()
+        return await self._call(
+            lambda line: line.stub.Drain(request, timeout=seconds, metadata=sent)
+        )
 
     async def delete(self, request: pb.DeleteRequest, seconds: float) -> pb.TransitionAck:
         """Idle to Speculative."""
-        return await self._call(lambda line: line.stub.Delete(request, timeout=seconds))
+        sent = self._headers()
+        return await self._call(
+            lambda line: line.stub.Delete(request, timeout=seconds, metadata=sent)
+        )
 
     async def get(self, request: pb.MachineRef, seconds: float) -> pb.Machine:
         """One machine."""

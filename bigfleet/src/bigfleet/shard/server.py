@@ -17,6 +17,7 @@ from typing import Final
 
 from bigfleet.observe.http import HttpServer, Pages, debug_pages
 from bigfleet.observe.process import SystemClock, Threads, timer
+from bigfleet.observe.tracing import Spans
 from bigfleet.provider import GrpcTransport, ProviderClient, ProviderSite
 from bigfleet.shard.admin import SERVICE as ADMIN_SERVICE
 from bigfleet.shard.admin import ShardAdminServicer
@@ -29,6 +30,7 @@ from bigfleet.shard.reading import SERVICE as READ_SERVICE
 from bigfleet.shard.reading import ShardReadServicer
 from bigfleet.shard.sessions.grpc_server import add_sessions
 from bigfleet.shard.shard import Count, Shard, World
+from bigfleet.shard.traces import headers
 from bigfleet.shard.tuning import Tuning
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet.wire.server import WireServer
@@ -55,6 +57,8 @@ class Serving:
     version: str = "0"
     paused: bool = False
     """Start paused, whatever it was before."""
+    spans: Spans | None = None
+    """Where traces go; None for nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,8 @@ async def serve(
     finally:
         parsing.close()
         deciding.close()
+        if serving.spans is not None:
+            serving.spans.close()
 
 
 class _Readiness:
@@ -154,7 +160,8 @@ def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads
         _log.info(
             "dialing out-of-tree provider", extra={"provider": site.name, "address": site.address}
         )
-        return ProviderClient(site, stamps, GrpcTransport(site.address, serving.tls), count)
+        transport = GrpcTransport(site.address, serving.tls, headers=headers)
+        return ProviderClient(site, stamps, transport, count)
 
     return World(
         clock=SystemClock(),
@@ -169,4 +176,5 @@ def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads
         caller=GrpcCaller(serving.tls) if tuning.coordinators else None,
         audit=audit,
         version=serving.version,
+        spans=serving.spans,
     )

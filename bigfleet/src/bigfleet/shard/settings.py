@@ -95,6 +95,12 @@ class ShardSettings(ProcessSettings):
     tls_ca: str = Field("", description="CA bundle for both directions.")
 
     audit_log: Path | None = Field(None, description="File of decisions, one JSON line each.")
+    otlp_endpoint: str = Field(
+        "", description="Where traces go, as http://host:4317; nowhere, if empty."
+    )
+    trace_ratio: float = Field(
+        1.0, ge=0, le=1, description="Share of traces that is kept; the same everywhere."
+    )
     log_format: Literal["text", "json"] = Field("text", description="Form of log lines.")
     log_level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level.")
     metrics_warmup_cycles: int = Field(

@@ -18,6 +18,7 @@ from bigfleet.decision import ActionKind, Engine
 from bigfleet.model import Machine
 from bigfleet.model.columns import MachineColumns, Symbols
 from bigfleet.observe.shard import ShardMetrics
+from bigfleet.observe.tracing import Spans
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
 from bigfleet.shard.assignments import Assignments
 from bigfleet.shard.book import Book
@@ -46,6 +47,7 @@ from bigfleet.shard.sessions.needs import NeedsTable
 from bigfleet.shard.sessions.quarantine import Quarantine
 from bigfleet.shard.sessions.rollups import RollUps
 from bigfleet.shard.sessions.sessions import Sessions, Standing
+from bigfleet.shard.traces import NoTraces, ShardTraces, carried
 from bigfleet.shard.tuning import Tuning
 from bigfleet.wire.fencing import FencingStamps
 
@@ -78,6 +80,8 @@ class World:
     """How coordinators are called; None without coordinators."""
     audit: AuditLog | None = None
     version: str = "0"
+    spans: Spans | None = None
+    """Where traces go; None for nowhere."""
 
 
 class Shard:
@@ -111,13 +115,14 @@ class Shard:
         rollups = RollUps(self.needs, quarantine, clock, world.offload, self.metrics)
         self.sessions = Sessions(
             self.book, self.observed, rollups, clock, world.rng, self.metrics,
-            standing=self._standing, outbox_bound=tuning.outbox_bound,
+            standing=self._standing, outbox_bound=tuning.outbox_bound, carried=carried,
         )  # fmt: skip
+        self.traces = NoTraces() if world.spans is None else self._traced(world.spans, rollups)
         self.rails = Rails(tuning.rails, self.pause, clock, self.metrics, self.unheard)
         means = Means(
             book=self.book, providers=self.providers, sessions=self.sessions, lister=self.lister,
             clock=clock, chance=world.rng, metrics=self.metrics,
-            node_name=self.observed.node_name, wake=self.pace.wake,
+            node_name=self.observed.node_name, wake=self.pace.wake, traces=self.traces,
         )  # fmt: skip
         self.executor = Executor(
             means, self.journal, epoch=self.epoch, may_act=self.rails.may_act,
@@ -262,6 +267,12 @@ class Shard:
     def _standing(self) -> Standing:
         term = 0 if self.instructions is None else self.instructions.term
         return Standing(term, self.epoch)
+
+    def _traced(self, spans: Spans, rollups: RollUps) -> ShardTraces:
+        traces = ShardTraces(spans, self.world.clock, lambda: self.cycle.asked_at)
+        rollups.on_taken.append(traces.rolled_up)
+        self.book.on_change.append(traces.changed)
+        return traces
 
     # -- coordination ----------------------------------------------------------------------------
 

@@ -257,6 +257,7 @@ class Runner:
     def _report(self, record: Record, work: Work, outcome: str, error: str) -> None:
         seconds = max(0.0, self._runtime.clock.now() - work.started)
         self._metrics.ended(work.kind, outcome, seconds)
+        self._runtime.traces.ended(record.id, work.kind.word, work.started, outcome, error)
         say = self._log.info if outcome == "success" else self._log.warning
         if error.startswith("Unauthorized:"):
             # Somebody has to give us a right; the text names it.

@@ -157,6 +157,9 @@ class KitOptions(BaseModel):
         None
     )
     reflection: Annotated[bool, Opt("offer gRPC server reflection")] = True
+    otlp_endpoint: Annotated[
+        str, Opt("where traces go; empty = nowhere", "http://127.0.0.1:4317")
+    ] = ""
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Opt("least important line that is shown")
     ] = "info"

@@ -18,6 +18,7 @@ from bigfleet_providerkit.errors import Code, Refusal, StartError
 from bigfleet_providerkit.http.metrics import METHODS, Metrics
 from bigfleet_providerkit.service.identity import PLAINTEXT, Peer, peer_of
 from bigfleet_providerkit.service.service import ProviderService
+from bigfleet_providerkit.tracing.traces import Traces
 
 SERVICE = "bigfleet.v1alpha1.CapacityProvider"
 LARGEST_MESSAGE = 256 * 1024 * 1024
@@ -59,11 +60,13 @@ class GrpcServer:
         credentials: Credentials | None = None,
         *,
         reflection: bool = True,
+        traces: Traces | None = None,
     ) -> None:
         self._service = service
         self._metrics = metrics
         self._log = log
         self._credentials = credentials
+        self._traces = traces if traces is not None and traces.on else None
         self._server = grpc.aio.server(options=OPTIONS)
         self._health = health.aio.HealthServicer()
         # In the order in which a call looks for its handler.
@@ -159,7 +162,31 @@ class GrpcServer:
             await context.abort(_STATUS[int(code)], text)
             raise AssertionError("abort does not return")
 
+        return handler if self._traces is None else _traced(self._traces, method, handler)
+
+
+def _traced(
+    traces: Traces, method: str, handler: Callable[[R, Context], Awaitable[bytes]]
+) -> Callable[[R, Context], Awaitable[bytes]]:
+    """The same, with a span for calls that are part of a trace."""
+    if method not in _MUTATIONS:
         return handler
+
+    async def recorded(request: R, context: Context) -> bytes:
+        machine = str(getattr(request, "machine_id", ""))
+        call = traces.came(tuple(context.invocation_metadata() or ()), machine)
+        if call is None:
+            return await handler(request, context)
+        try:
+            answer = await handler(request, context)
+        except BaseException:
+            code = grpc.StatusCode(context.code()) if context.code() else grpc.StatusCode.CANCELLED
+            traces.answered(call, method, machine, code.name, context.details() or code.name)
+            raise
+        traces.answered(call, method, machine, Code.OK.name, "")
+        return answer
+
+    return recorded
 
 
 def _peer(context: Context) -> Peer:

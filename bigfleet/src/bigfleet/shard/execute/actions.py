@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -40,6 +40,7 @@ from bigfleet.shard.orders import Order
 from bigfleet.shard.ports import Clock
 from bigfleet.shard.reconcile.journal import Entry
 from bigfleet.shard.sessions.errors import BlobError, NoSessionError
+from bigfleet.shard.traces import NoTraces, Traces
 from bigfleet.wire.machines import metadata_from_stamp
 
 S = MachineState
@@ -90,6 +91,7 @@ class Means:
     metrics: ExecuteMetrics
     node_name: Callable[[str], str]
     wake: Callable[[], None]
+    traces: Traces = field(default_factory=NoTraces)
 
 
 class Actions:

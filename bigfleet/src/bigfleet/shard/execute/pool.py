@@ -151,6 +151,7 @@ class Executor:
                         grace = self.drains.remove(order.machine)
                     self._push(Attempt(order, cycle, grace))
         self._count(accepted, dropped, deduped)
+        self._means.traces.decided(accepted, cycle)
         return Enqueued(accepted, dropped, deduped)
 
     def _hold(self, unit: Sequence[Order]) -> bool:
@@ -286,8 +287,9 @@ class Executor:
                 raise ActionFailedError(Outcome.CANCELED, "actuation is paused")
             if attempt.order.provider in self._admission.fenced:
                 raise ActionFailedError(Outcome.FENCED, "its provider has fenced this shard")
-            async with asyncio.timeout_at(attempt.deadline):
-                await self._actions.perform(attempt)
+            with self._means.traces.doing(attempt.order):
+                async with asyncio.timeout_at(attempt.deadline):
+                    await self._actions.perform(attempt)
         except Exception as error:  # noqa: BLE001 - a worker outlives every action
             return error
         return None
@@ -305,6 +307,7 @@ class Executor:
         self._metrics.action_ended(counted_as(order.kind), outcome)
         self._metrics.action_queue(self.depth, self.inflight)
         why = str(failed) if failed is not None else ""
+        self._means.traces.ended(order, outcome, why)
         kind = "Drain" if attempt.later else ""
         self._tell(decision_of(order, attempt.cycle, self._clock.now(), outcome, why, kind))
 

@@ -22,6 +22,7 @@ from bigfleet.shard.sessions.quarantine import Quarantine, Verdict
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 
 OnRollUp = Callable[[str, RowChanges], None]
+OnTaken = Callable[[str, int, RowChanges, int], None]
 
 ROLLUP: Final = "rollup"
 REJECTED: Final = "rollup_rejected"
@@ -42,6 +43,8 @@ class RollUps:
     ingest: Ingest = field(default_factory=Ingest)
     on_rollup: list[OnRollUp] = field(default_factory=list)
     """Called with the cluster and what changed, for each roll-up that was taken."""
+    on_taken: list[OnTaken] = field(default_factory=list)
+    """Called with cluster, timestamp, what changed and when it came, for the same roll-ups."""
 
     async def take(
         self,
@@ -50,7 +53,7 @@ class RollUps:
         wanted: Callable[[], bool],
     ) -> shard_pb2.Acknowledgement | None:
         """Take a roll-up and answer it; None when its session ended meanwhile."""
-        started = self.clock.monotonic()
+        started, came = self.clock.monotonic(), self.clock.now()
         ack = shard_pb2.Acknowledgement(
             echo=ROLLUP, rollup_timestamp_unix_nanos=message.timestamp_unix_nanos
         )
@@ -71,6 +74,8 @@ class RollUps:
         self.metrics.rollup_accepted(cluster)
         for listener in self.on_rollup:
             listener(cluster, changes)
+        for each in self.on_taken:
+            each(cluster, rollup.timestamp_ns, changes, came)
         return ack
 
     def refuse(self, cluster: str, reason: str) -> None:

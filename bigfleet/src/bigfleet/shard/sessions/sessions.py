@@ -62,6 +62,7 @@ class Sessions:
         outbox_bound: int = DEFAULT_BOUND,
         moment_seconds: float = MOMENT_SECONDS,
         pause_seconds: float = PAUSE_SECONDS,
+        carried: Callable[[], str] = str,
     ) -> None:
         self.on_reclaim_ack: list[OnReclaimAck] = []
         self.on_open: list[OnSession] = []
@@ -74,6 +75,8 @@ class Sessions:
         self._metrics = metrics
         self._standing = standing
         self._bound = outbox_bound
+        self._carried = carried
+        """What a request is part of, as its answerer is told; empty for nothing."""
         self._open: dict[str, Session] = {}
         self._turns = Turns(pause=pause_seconds)
         self._updates = NodeUpdates(machines, nodes.node_name, self, moment_seconds)
@@ -188,7 +191,7 @@ class Sessions:
         if session is None:
             raise NoSessionError(f"cluster {cluster!r} has no session")
         request = shard_pb2.BootstrapRequest(
-            request_id=self._new_id(),
+            request_id=self._carried() + self._new_id(),
             requirements=requirements_to_proto(profile.requirements),
             cluster_id=cluster,
             machine=bootstrap_machine(machine),
