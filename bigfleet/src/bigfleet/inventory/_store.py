@@ -20,9 +20,10 @@ from bigfleet.inventory._order import Order
 from bigfleet.inventory._sharing import overflowing_labels, split_labels
 from bigfleet.inventory._texts import Texts
 from bigfleet.inventory._topology import Topology
-from bigfleet.model.columns import Flag, MachineColumns, Names, Symbols
+from bigfleet.model.columns import Flag, MachineColumns, Names, Symbols, renumbered
 from bigfleet.model.machine import HostRef, Leaving, Machine, MachineState, Stamp
 
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 _STATES: Final = tuple(MachineState)
@@ -144,6 +145,12 @@ class Store:
             last_error=self._errors.get(row, ""),
             excluded=flags & _EXCLUDED != 0,
         )
+
+    def renumber(self, symbols: Symbols, numbers: I32) -> None:
+        """Speak in other symbols, where identities have other numbers."""
+        self.symbols = symbols
+        for column in (self.stamp, self.leaving_for):
+            column.replace(renumbered(column.data, numbers))
 
     def settle(self) -> None:
         """Do what was put off until somebody reads."""

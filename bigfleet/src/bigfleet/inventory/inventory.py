@@ -26,6 +26,7 @@ from bigfleet.model.lifecycle import LEGAL_MOVES, check_move
 from bigfleet.model.machine import Machine, MachineState
 
 B = npt.NDArray[np.bool_]
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.integer]
 """Row numbers; none twice."""
@@ -238,6 +239,12 @@ class Inventory:
     def set_excluded(self, rows: Rows, marks: Marks) -> None:
         """Whether these are kept out of every decision."""
         self._flag(self._changing(rows), Flag.EXCLUDED, marks)
+
+    def renumber(self, symbols: Symbols, numbers: I32) -> None:
+        """Speak in other symbols: `numbers` has the new number of every identity, -1 for none."""
+        self._symbols = symbols
+        self._store.renumber(symbols, numbers)
+        self._version += 1
 
     # -- reading it all --------------------------------------------------------------------------
 

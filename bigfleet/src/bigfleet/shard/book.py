@@ -30,6 +30,7 @@ from bigfleet.model.lifecycle import BOUND, check_move
 from bigfleet.shard.merging import Merged, ends_transition, merge
 from bigfleet.shard.ports import Clock
 
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 S = MachineState
 OnChange = Callable[[Machine | None, Machine | None], None]
@@ -187,6 +188,11 @@ class Book:
         waiting, self._waiting = self._waiting, []
         for machine in waiting:
             self.take(machine)
+
+    def renumber(self, symbols: Symbols, numbers: I32) -> None:
+        """Speak in other symbols from now on."""
+        self.symbols = symbols
+        self.inventory.renumber(symbols, numbers)
 
     # -- what the shard does ---------------------------------------------------------------------
 

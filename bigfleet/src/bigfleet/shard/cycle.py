@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from bigfleet.decision import Carry, Engine, Plan, Policy
 from bigfleet.model import Machine
-from bigfleet.model.columns import Demand, MachineColumns
+from bigfleet.model.columns import Demand, MachineColumns, Symbols
 from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.book import Book
 from bigfleet.shard.execute.rails import portions
@@ -58,6 +58,10 @@ class Inputs(Protocol):
 
     def policy(self) -> Policy:
         """The settings of this cycle."""
+        ...
+
+    async def tidied(self, carry: Carry) -> Carry:
+        """Forget what nothing goes by any more; the carry in the numbers that hold now."""
         ...
 
     def carried(self, carry: Carry) -> Carry:
@@ -103,6 +107,8 @@ class Cycle:
     engine: Engine = field(default_factory=Engine)
     number: int = 0
     carry: Carry = field(default_factory=Carry)
+    _symbols: Symbols | None = None
+    """Those the engine has decided in: what it keeps between cycles are numbers of theirs."""
     asked_at: int = 0
     """When the demand of the last cycle was read, in Unix nanoseconds."""
 
@@ -112,7 +118,7 @@ class Cycle:
         self.number += 1
         self.asked_at = started
         marks = [begin]
-        carry = self.inputs.carried(self.carry)
+        carry = self.inputs.carried(await self.inputs.tidied(self.carry))
         demand = await self.inputs.demand(carry)
         marks.append(self.timer())
         changes = await self.inputs.merge()
@@ -139,6 +145,11 @@ class Cycle:
     async def _decide(
         self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int
     ) -> tuple[Plan, list[Order], int]:
+        if demand.symbols is not self._symbols:
+            if self._symbols is not None:
+                self.engine = Engine(self.engine.clock)
+            self._symbols = demand.symbols
+
         def decide() -> tuple[Plan, list[Order], int]:
             plan = self.engine.decide(fleet, demand, policy, carry, now)
             beyond = beyond_budget(plan, policy.reclaim_budget)

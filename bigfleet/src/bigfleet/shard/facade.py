@@ -45,7 +45,7 @@ class Facade:
     def demand(self) -> Demand:
         """The demand of the last cycle; none before the first."""
         views = self._shard.outputs.views
-        return Demand.of([], {}, self._shard.symbols) if views is None else views.plan.demand
+        return Demand.of([], {}, self._shard.book.symbols) if views is None else views.plan.demand
 
     # -- administration --------------------------------------------------------------------------
 

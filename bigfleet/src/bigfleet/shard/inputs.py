@@ -20,6 +20,7 @@ from bigfleet.shard.book import Book
 from bigfleet.shard.execute.failures import remembered
 from bigfleet.shard.execute.pool import Executor
 from bigfleet.shard.execute.rails import Rails
+from bigfleet.shard.forgetting import Forgetting
 from bigfleet.shard.ports import Clock
 from bigfleet.shard.reconcile.lister import Lister
 from bigfleet.shard.sessions.needs import NeedsTable
@@ -68,6 +69,7 @@ class CycleInputs:
     excluded: Callable[[str], bool]
     """Whether a person keeps a machine out."""
     metrics: MergeMetrics
+    forgetting: Forgetting
     _left_out: set[str] = field(default_factory=set)
 
     async def demand(self, carry: Carry) -> Demand:
@@ -91,6 +93,10 @@ class CycleInputs:
             reclaim_budget=self.rails.reclaim_budget(configured_per_cluster(self.book)),
             paused=self.rails.pause.on,
         )
+
+    async def tidied(self, carry: Carry) -> Carry:
+        """Forget what nothing goes by any more; the carry in the numbers that hold now."""
+        return await self.forgetting.tidied(carry)
 
     def carried(self, carry: Carry) -> Carry:
         """The carry, with what happened since the last cycle worked in."""

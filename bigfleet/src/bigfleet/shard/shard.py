@@ -31,6 +31,7 @@ from bigfleet.shard.execute.audit import AuditLog
 from bigfleet.shard.execute.pool import Executor
 from bigfleet.shard.execute.rails import Pause, Rails
 from bigfleet.shard.forced import Forced
+from bigfleet.shard.forgetting import Forgetting
 from bigfleet.shard.inputs import CycleInputs, bound_capacity
 from bigfleet.shard.ledger import Ledger, Shortfall
 from bigfleet.shard.observed import Observed
@@ -93,8 +94,8 @@ class Shard:
         clock = world.clock
         self.metrics = loaded.metrics
         self.metrics.epoch(self.epoch)
-        self.symbols = Symbols()
-        self.book = Book(self.symbols, clock)
+        symbols = Symbols()
+        self.book = Book(symbols, clock)
         self.observed = Observed(self.book, clock)
         self.ownership, self.journal, self.pause = loaded.ownership, loaded.journal, loaded.pause
         self.assignments, self.excluded = loaded.assignments, loaded.excluded
@@ -110,7 +111,7 @@ class Shard:
             world.rng, interval=tuning.cycle_interval, remembered=dict(loaded.entries),
             on_arrival=self.pace.wake,
         )  # fmt: skip
-        self.needs = NeedsTable(self.symbols, clock.now)
+        self.needs = NeedsTable(symbols, clock.now)
         quarantine = Quarantine(self._bound_capacity, tuning.quarantine)
         rollups = RollUps(self.needs, quarantine, clock, world.offload, self.metrics)
         self.sessions = Sessions(
@@ -133,7 +134,7 @@ class Shard:
         self._inputs = CycleInputs(
             self.book, self.needs, self.sessions, self.lister, self.executor, self.rails, clock,
             tuning.policy, self.assignments.quotas, self._lost, self.excluded.__contains__,
-            self.metrics,
+            self.metrics, Forgetting(self.book, self.needs, world.offload, tuning.forget_from),
         )  # fmt: skip
         self.outputs = CycleOutputs(
             self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,

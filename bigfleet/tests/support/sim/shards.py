@@ -32,6 +32,8 @@ from sim.world import REGION, Mounted, World
 
 _QUICK = 0.002
 _DECIDING = 0.05
+_FEW = 8
+"""Identities a shard forgets from: so few that every run sees it happen."""
 
 
 class Life:
@@ -126,9 +128,11 @@ class Life:
     def _tuning(self) -> Tuning:
         name, gap = self.host.name, self._world.plan.cycle_gap
         if self._world.coordinator is not None:
-            return Tuning(name, f"{name}:7780", coordinators=(COORDINATOR,), min_cycle_gap=gap)
+            return Tuning(
+                name, f"{name}:7780", (), (COORDINATOR,), min_cycle_gap=gap, forget_from=_FEW
+            )
         sites = [ProviderSite(name, f"{name}:9001", REGION) for name in self._world.providers]
-        return Tuning(name, providers=tuple(sites), min_cycle_gap=gap)
+        return Tuning(name, providers=tuple(sites), min_cycle_gap=gap, forget_from=_FEW)
 
     def _ports(self) -> product.World:
         world, process, disk = self._world, self.process, self._disk

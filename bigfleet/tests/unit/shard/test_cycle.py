@@ -55,6 +55,9 @@ class World:
     def policy(self) -> Policy:
         return Policy()
 
+    async def tidied(self, carry: Carry) -> Carry:
+        return carry
+
     def carried(self, carry: Carry) -> Carry:
         return carry
 

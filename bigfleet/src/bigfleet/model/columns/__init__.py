@@ -7,7 +7,7 @@ attributes sharing a class. These are values: whoever receives one only reads it
 from bigfleet.model.columns.classes import ClassTable, Offering, Pool
 from bigfleet.model.columns.demand import Demand
 from bigfleet.model.columns.machines import Flag, MachineColumns
-from bigfleet.model.columns.symbols import Names, Symbols
+from bigfleet.model.columns.symbols import Names, Symbols, renumbered
 
 __all__ = [
     "ClassTable",
@@ -18,4 +18,5 @@ __all__ = [
     "Offering",
     "Pool",
     "Symbols",
+    "renumbered",
 ]

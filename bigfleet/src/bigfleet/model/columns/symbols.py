@@ -22,6 +22,14 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 
+def renumbered(column: I32, numbers: I32) -> I32:
+    """A column of identities under their new numbers; negative ones mean what they meant."""
+    out = column.copy()
+    named = column >= 0
+    out[named] = numbers[column[named]]
+    return out
+
+
 class Names:
     """Text <-> dense integers, in the order of first sight."""
 
@@ -164,6 +172,19 @@ class Symbols:
         """The stamp of an identity, with a sequence number."""
         known = self._stamps[identity]
         return known if known.sequence == sequence else replace(known, sequence=sequence)
+
+    def keeping(self, identities: I64) -> tuple[Symbols, I32]:
+        """Symbols that know only these identities, and the new number of every old one or -1.
+
+        Names of clusters and resources and the profiles are shared: their numbers stay.
+        """
+        other = Symbols()
+        other.clusters, other.resources = self.clusters, self.resources
+        other.profiles, other._profile_ids = self.profiles, self._profile_ids
+        numbers = np.full(self.identity_count, -1, np.int32)
+        for identity in identities.tolist():
+            numbers[identity] = other.identity(self._stamps[identity])
+        return other, numbers
 
     @property
     def key_count(self) -> int:

@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.model import Need, Resources
-from bigfleet.model.columns import Demand, Symbols
+from bigfleet.model.columns import Demand, Symbols, renumbered
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.shard.sessions.block import Block, RowChanges, Wide
 from bigfleet.shard.sessions.ingest import RollUp
 
+I32 = npt.NDArray[np.int32]
 _N = TypeVar("_N", bound=np.integer)
 _PREPARED: Final = 2_000
 """Rows interned at one stroke: about 20 ms."""
@@ -76,6 +77,13 @@ class NeedsTable:
         if self._blocks.pop(cluster, None) is not None:
             self._demand = None
 
+    def renumber(self, symbols: Symbols, numbers: I32) -> None:
+        """Speak in other symbols from now on."""
+        self._symbols = symbols
+        for block in self._blocks.values():
+            block.identity = renumbered(block.identity, numbers)
+        self._demand = None
+
     # -- what is asked for -----------------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -108,6 +116,10 @@ class NeedsTable:
         block = self._blocks.get(cluster)
         profiles = () if block is None else block.profiles
         return {(cluster, p.fingerprint): p.shape_fingerprint for p in profiles}
+
+    def identities(self) -> I32:
+        """The numbers rows are known by; negative where they have none yet."""
+        return _joined((block.identity for block in self._blocks.values()), np.int32)
 
     def prepare(self, rows: int = _PREPARED) -> bool:
         """Give numbers to some rows that came since the last cycle; whether there are more.
