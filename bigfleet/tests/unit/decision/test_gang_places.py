@@ -153,3 +153,15 @@ def test_a_type_of_gang_that_gets_its_slot_back_counts_anew(
     assert [outcome.domain(i) for i in range(3)] == [
         "r-1" if i in picky else "r-2" for i in range(3)
     ]
+
+
+def test_a_gang_counts_once_what_gangs_that_folded_hold_and_what_they_have_left() -> None:
+    # One of the lower two is of the same group: their row holds two machines, a third is left over.
+    high = gang(cpu=24, group="g-1", priority=1_000)
+    lower = [gang(cpu=8, group=f"g-{i}", priority=100) for i in (1, 2)]
+    stamped = (lower[0], lower[1], lower[1])
+    fleet = [serving(f"m-{i}", row, cpu=8, rack="r-1") for i, row in enumerate(stamped)]
+    outcome = decide(fleet, [high, *lower])
+    assert outcome.serves(0) == {"m-0", "m-1", "m-2"}
+    assert outcome.satisfied(0)
+    assert outcome.plan.verdicts.satisfiable[outcome.row(0)]
