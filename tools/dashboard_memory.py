@@ -69,9 +69,9 @@ async def busy(fleet: Fleet) -> None:
 async def through_screens(page: Page) -> None:
     """Every screen once, as somebody does who looks round."""
     for key in SCREENS:
-        await page.press("g", key)
+        await page.value(f"document.querySelector('#nav a[data-key={key}]').click()")
         await asyncio.sleep(4.0)
-    await page.until(DRAWN, 30)
+    await page.until(DRAWN, 60)
 
 
 async def sample(page: Page) -> Sample:

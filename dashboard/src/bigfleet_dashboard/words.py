@@ -66,6 +66,7 @@ class Drawer:
 
     title: str
     verdict: str
+    summary: str
     asks: tuple[str, ...]
     got: tuple[str, ...]
     why: tuple[str, ...]
@@ -78,6 +79,7 @@ class Drawer:
         return {
             "title": self.title,
             "verdict": self.verdict,
+            "summary": self.summary,
             "asks": self.asks,
             "got": self.got,
             "why": self.why,
@@ -91,8 +93,9 @@ def drawer(row: NeedRow) -> Drawer:
     """Everything about a need."""
     view = row.view
     return Drawer(
-        title=f"{row.cluster}: {row.label}",
+        title=f"{row.cluster}: {row.label if row.view.need.group else amounts(row.asks)}",
         verdict="Met" if row.satisfied else f"Unmet: {row.reason.replace('_', ' ').lower()}",
+        summary=_summary(row),
         asks=tuple(_asks(view.need)),
         got=tuple(_got(view)),
         why=() if row.satisfied else (_WHY.get(row.reason, f"Reason {row.reason}."), *_why(view)),
@@ -110,14 +113,32 @@ def drawer(row: NeedRow) -> Drawer:
 
 
 def amounts(resources: Mapping[str, str]) -> str:
-    """`cpu 4, memory 16Gi`; nothing when there is nothing."""
-    told = (f"{name} {text}" for name, text in sorted(resources.items()) if text not in ("", "0"))
+    """`cpu 4.5, memory 16Gi`; nothing when there is nothing."""
+    told = (
+        f"{name} {quantity(text)}"
+        for name, text in sorted(resources.items())
+        if text not in ("", "0")
+    )
     return ", ".join(told) or "nothing"
+
+
+def quantity(text: str) -> str:
+    """`24.5` of `24500m`: thousandths are for machines, not for people."""
+    milli = text.removesuffix("m")
+    return f"{int(milli) / 1000:g}" if milli != text and milli.isdecimal() else text
 
 
 def plural(count: int, what: str) -> str:
     """`1 machine`, `2 machines`."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _summary(row: NeedRow) -> str:
+    machines = plural(row.machines, "machine")
+    if row.satisfied:
+        return f"has {machines}"
+    missing = amounts(row.view.residual_deficit.resources)
+    return f"has {machines}; missing: {missing}" if missing != "nothing" else f"has {machines}"
 
 
 def _asks(need: capacity_pb2.CapacityNeed) -> Iterator[str]:
@@ -160,10 +181,12 @@ def _why(view: pb.NeedView) -> Iterator[str]:
 def _tried(view: pb.NeedView) -> Iterator[str]:
     supply = view.matching_supply
     yield "Idle machines, cheapest first: " + (
-        "none fits." if not supply.idle else f"{supply.idle:,} fit, given to needs before it."
+        "none that fits is left."
+        if not supply.idle
+        else f"{supply.idle:,} fit, given to needs before it."
     )
     yield "Machines to create: " + (
-        "none fits."
+        "none that fits is left."
         if not supply.speculative
         else f"{supply.speculative:,} would fit; they are taken, sold out, or beyond a limit."
     )

@@ -52,6 +52,14 @@ def test_every_reason_has_words_and_something_that_would_help(reason: int) -> No
     assert any("asks other shards" in line for line in told.tried)
 
 
+def test_quantities_are_told_as_people_say_them() -> None:
+    view = need(reason=STARVED, cpu="24500m")
+    view.residual_deficit.resources["cpu"] = "500m"
+    told = drawer(row_of("s", view))
+    assert told.title == "atlas: cpu 24.5"
+    assert told.summary == "has 0 machines; missing: cpu 0.5"
+
+
 def test_a_met_need_is_not_explained_away() -> None:
     told = drawer(row_of("s", need()))
     assert (told.verdict, told.why, told.tried, told.helps) == ("Met", (), (), ())

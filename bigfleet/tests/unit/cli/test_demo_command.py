@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from bigfleet.cli.demo.command import print_welcome
 from bigfleet.cli.demo.control import Control, ask, listen
 from bigfleet.cli.demo.layout import Addresses, Layout, Part
 from bigfleet.cli.demo.ports import refuse_taken
 from bigfleet.cli.demo.scenarios import BY_NAME, SCENARIOS
-from bigfleet.cli.demo.supervisor import Supervisor
+from bigfleet.cli.demo.state import take_folder
+from bigfleet.cli.demo.supervisor import Supervisor, without_proxies
 from bigfleet.cli.errors import FailureError, InputError
 from commandline import run
 
@@ -54,6 +56,49 @@ def test_two_parts_cannot_have_one_address() -> None:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(InputError, match="--b and --a are both"):
         refuse_taken({"--a": address, "--b": address})
+
+
+def test_a_folder_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    take_folder(tmp_path)
+    take_folder(tmp_path)
+    (tmp_path / "form").write_text("0\n")
+    with pytest.raises(InputError, match=r"form '0'.*move it away, or choose another --data-dir"):
+        take_folder(tmp_path)
+    assert (tmp_path / "form").read_text() == "0\n"
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_the_flag(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FailureError, match="--data-dir"):
+        take_folder(tmp_path / "file" / "below")
+
+
+def test_no_proxy_stands_between_processes_of_one_machine() -> None:
+    told = without_proxies({"http_proxy": "http://10.0.0.1:3128", "NO_PROXY": "corp.example"})
+    assert told["no_grpc_proxy"] == "corp.example,127.0.0.1,localhost,::1"
+    assert told["http_proxy"] == "http://10.0.0.1:3128"
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_narrow_terminal_without_colours_can_be_read(
+    columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = run("demo", "scenarios", columns=columns).stdout
+    assert "\x1b" not in listed
+    assert max(map(len, listed.splitlines())) <= columns
+    for scenario in SCENARIOS:
+        assert scenario.name in listed.replace("\n", "")
+    print_welcome(Layout(Path("x")))
+    told = capsys.readouterr().out
+    assert "http://127.0.0.1:8700/" in told
+    assert "\x1b" not in told
+
+
+def test_a_demo_needs_no_browser_and_says_where_the_page_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_welcome(Layout(Path("x"), Addresses(dashboard="127.0.0.1:9700")))
+    assert "Dashboard: http://127.0.0.1:9700/" in capsys.readouterr().out.splitlines()
 
 
 def test_every_address_has_a_flag_of_the_command() -> None:

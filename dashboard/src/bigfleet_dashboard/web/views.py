@@ -80,11 +80,20 @@ def problems(fleet: Fleet) -> list[dict[str, object]]:
             text = (
                 f"{counts[name]} unmet {'need' if counts[name] == 1 else 'needs'} of class {name}"
             )
-            found.append((weight, text, "each says why", f"/needs?class={name}&verdict=unmet"))
+            found.append(
+                (
+                    weight,
+                    text,
+                    "open one to read why, and what would help",
+                    f"/needs?class={name}&verdict=unmet",
+                )
+            )
     failed = fleet.map.by_state()["Failed"]
     if failed:
         text = f"{failed} {'machine' if failed == 1 else 'machines'} failed"
-        found.append((2, text, "the list says why", "/machines?state=Failed"))
+        found.append(
+            (2, text, "replaced where needed; each says what happened", "/machines?state=Failed")
+        )
     words = ("error", "warning", "notice")
     return [
         {"weight": words[weight], "text": text, "remedy": remedy, "link": link}

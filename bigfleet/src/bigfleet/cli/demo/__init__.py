@@ -2,6 +2,7 @@
 
     layout      which processes there are, with their addresses, flags and files
     ports       whether their addresses are free, before anything starts
+    state       whether the data folder can be gone on with
     supervisor  starts them, restarts what dies, ends all of them
     scenarios   what can be made to happen, and how
     control     how the page and other terminals ask for it: a socket in the data folder

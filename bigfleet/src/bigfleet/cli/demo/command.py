@@ -13,7 +13,6 @@ import typer
 
 from bigfleet.cli.demo.layout import Addresses, Layout, Part
 from bigfleet.cli.demo.scenarios import SCENARIOS
-from bigfleet.cli.errors import FailureError
 from bigfleet.cli.output import Output, err, out, plain, print_document, table
 
 EXAMPLES: Final = (
@@ -27,6 +26,8 @@ HONEST: Final = (
 )
 _UP_WITHIN: Final = 120.0
 _FOLDER: Final = Path(".bigfleet")
+_TABLE_WIDTH: Final = 72
+"""Columns of a terminal below which a table is a list."""
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -74,6 +75,11 @@ def scenarios(
         fields = ("name", "title", "watch", "look")
         print_document([{f: getattr(s, f) for f in fields} for s in SCENARIOS], output)
         return
+    if out.width < _TABLE_WIDTH:
+        for each in SCENARIOS:
+            out.print(plain(f"{each.name}: {each.title}", "bold"))
+            out.print(plain(f"{each.watch} ({each.look})\n"))
+        return
     view = table("name", "what happens", "what is seen of it", "screen")
     for each in SCENARIOS:
         view.add_row(plain(each.name), plain(each.title), plain(each.watch), plain(each.look))
@@ -100,15 +106,11 @@ def play(
 async def _run(layout: Layout) -> None:
     from bigfleet.cli.demo.control import Control, listen
     from bigfleet.cli.demo.ports import refuse_taken
+    from bigfleet.cli.demo.state import take_folder
     from bigfleet.cli.demo.supervisor import Supervisor
 
     refuse_taken(layout.at.by_flag())
-    try:
-        layout.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FailureError(
-            f"{layout.folder}: {error.strerror}; choose another --data-dir"
-        ) from None
+    take_folder(layout.folder)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

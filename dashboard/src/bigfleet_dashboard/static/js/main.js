@@ -100,7 +100,7 @@ const themeButton = document.getElementById("theme");
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
   try { localStorage.setItem("bigfleet-theme", name); } catch { /* storage may be forbidden */ }
-  themeButton.textContent = { auto: "Auto", light: "Light", dark: "Dark" }[name];
+  themeButton.textContent = `Theme: ${name}`;
   themeButton.setAttribute("aria-label", `Theme: ${name}; change it`);
   forgetColours();
   document.dispatchEvent(new Event("themechange"));

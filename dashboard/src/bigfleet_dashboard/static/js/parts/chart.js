@@ -2,8 +2,11 @@
 import { h } from "./dom.js";
 import { token } from "./colours.js";
 
-/** series: [{name, colour (a function), value}], stacked draws each on top of the one before. */
-export function chart({ label, series, stacked = false, format = (v) => v, height = 132 }) {
+const WHOLE = [1, 2, 5].flatMap((n) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((ten) => n * ten)).sort((a, b) => a - b);
+
+/** series: [{name, colour (a function), value}], stacked draws each on top of the one before; `whole`
+ * is for what is counted, which has no halves. */
+export function chart({ label, series, stacked = false, whole = false, format = (v) => v, height = 132 }) {
   const box = h("div.chart", { role: "img", "aria-label": label, css: { height: `${height}px` } });
   let plot = null, data = null;
 
@@ -12,8 +15,8 @@ export function chart({ label, series, stacked = false, format = (v) => v, heigh
     return {
       width: Math.max(120, box.clientWidth), height, legend: { show: false }, padding: [8, 6, 0, 0],
       cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-      scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, Math.max(max * 1.1, stacked ? 1 : 0.5)] } },
-      axes: [{ ...axis, space: 84, size: 24, values: (_u, all) => all.map((t) => new Date(t * 1000).toLocaleTimeString("en-GB")) }, { ...axis, size: 46, space: 34, values: (_u, all) => all.map(format) }],
+      scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, Math.max(max * 1.1, whole ? 4 : stacked ? 1 : 0.5)] } },
+      axes: [{ ...axis, space: 84, size: 24, values: (_u, all) => all.map((t) => new Date(t * 1000).toLocaleTimeString("en-GB")) }, { ...axis, size: 46, space: 34, ...(whole ? { incrs: WHOLE } : {}), values: (_u, all) => all.map(format) }],
       series: [{}, ...series.map((s) => ({ label: s.name, stroke: s.colour(), width: stacked ? 0 : 1.6, fill: stacked ? s.colour() : `${s.colour()}22`, points: { show: false } }))],
     };
   }

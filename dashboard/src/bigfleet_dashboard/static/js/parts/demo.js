@@ -10,7 +10,7 @@ const SHOWN_SECONDS = 150;
 
 export function demoBar(root) {
   const buttons = new Map();
-  const row = h("div.demo-row", {}, h("p", {}, h("b", { text: "Demo" }), " Simulated machines and clusters. Make something happen:"));
+  const row = h("div.demo-row", {}, h("p", {}, h("b", { text: "Demo" }), " Simulated machines and clusters. Try:"));
   const said = h("div.demo-said", { role: "status", hidden: true });
   let last = null, since = new Map();
   root.append(h("section.demo", { "aria-label": "Demo", hidden: true }, row, said));

@@ -31,7 +31,11 @@ export function lasting(seconds) {
   return `${Math.floor(seconds)} s`;
 }
 
-export const ago = (unix) => (unix ? `${lasting(Math.max(0, Date.now() / 1000 - unix))} ago` : "never");
+export function ago(unix) {
+  if (!unix) return "never";
+  const seconds = Math.max(0, Date.now() / 1000 - unix);
+  return seconds < 1 ? "just now" : `${lasting(seconds)} ago`;
+}
 
 export function clock(nanos) {
   return new Date(nanos / 1e6).toLocaleTimeString("en-GB");
@@ -39,8 +43,10 @@ export function clock(nanos) {
 
 export const percent = (share) => `${(share * 100).toFixed(share < 0.1 && share > 0 ? 1 : 0)} %`;
 
+/** `24.5` of `24500m`: quantities as people say them. */
+const quantity = (text) => (/^\d+m$/.test(text) ? String(Number(text.slice(0, -1)) / 1000) : text);
 export const amounts = (resources) =>
-  Object.entries(resources || {}).map(([name, text]) => `${name} ${text}`).join(", ") || "nothing";
+  Object.entries(resources || {}).map(([name, text]) => `${name} ${quantity(text)}`).join(", ") || "nothing";
 
 /** The last two parts of a machine's id: ids are long, and begin alike. */
 export function shortId(id) {

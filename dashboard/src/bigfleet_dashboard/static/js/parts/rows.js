@@ -26,50 +26,63 @@ export function verdict(row) {
   return row.satisfied ? chip("met", "good") : chip(reasonWords(row.reason) || "unmet", row.priority_class === "critical" || row.priority_class === "service" ? "bad" : "warn");
 }
 
+/** What each kind of decision does, for who has not read the documentation. */
+export const KINDS = {
+  Bootstrap: "An idle machine joins the cluster that needs it.",
+  Provision: "No idle machine fits, so one is created.",
+  Reclaim: "A cluster no longer needs a machine: it is emptied and becomes idle.",
+  Preempt: "A machine is taken from a less important need for a more important one.",
+  Drain: "Pods of a machine are moved away before it leaves its cluster.",
+  Keep: "A machine that was about to leave stays: its need is back.",
+  Delete: "A machine nobody needs is given back to its provider.",
+};
+
+export const kindChip = (kind) => h("span", { title: KINDS[kind] || "" }, chip(kind, kindClass(kind)));
+
 export function decisionLine(d) {
   return h("li", { "data-number": d.number },
     h("time", { text: clock(d.unix_nanos) }),
-    h("span.whom", {}, chip(d.kind, kindClass(d.kind)), d.cluster ? link(`/clusters/${encodeURIComponent(d.cluster)}`, d.cluster) : null),
+    h("span.whom", {}, kindChip(d.kind), d.cluster ? link(`/clusters/${encodeURIComponent(d.cluster)}`, d.cluster) : null),
     h("span.mono.muted", { text: shortId(d.machine) }),
     h("span.what", { title: `${d.machine}: ${d.reason}`, text: d.reason }));
 }
 
 export const decisionColumns = [
   { name: "Time", width: "98px", cell: (d) => clock(d.unix_nanos) },
-  { name: "What", width: "104px", cell: (d) => chip(d.kind, kindClass(d.kind)) },
-  { name: "For", width: "120px", cell: (d) => (d.cluster ? link(`/clusters/${encodeURIComponent(d.cluster)}`, d.cluster) : "–") },
-  { name: "Why", width: "minmax(240px, 2fr)", cell: (d) => d.reason },
-  { name: "Machine", width: "minmax(170px, 1fr)", mono: true, cell: (d) => shortId(d.machine) },
-  { name: "Costs", width: "92px", num: true, cell: (d) => (d.cost_per_hour ? `${money(d.cost_per_hour)}/h` : "$0") },
-  { name: "Outcome", width: "136px", cell: (d) => outcomeChip(d.outcome) },
-  { name: "Cycle", width: "84px", num: true, cell: (d) => count(d.cycle) },
+  { name: "What", width: "104px", cell: (d) => kindChip(d.kind) },
+  { name: "For", width: "104px", wide: true, cell: (d) => (d.cluster ? link(`/clusters/${encodeURIComponent(d.cluster)}`, d.cluster) : "–") },
+  { name: "Why", width: "minmax(170px, 3fr)", phone: "minmax(120px, 1fr)", cell: (d) => h("span", { text: d.reason, title: d.reason }) },
+  { name: "Machine", width: "minmax(150px, 1fr)", mono: true, wide: true, cell: (d) => shortId(d.machine) },
+  { name: "Its price", width: "92px", num: true, wide: true, cell: (d) => (d.cost_per_hour ? `${money(d.cost_per_hour)}/h` : "$0") },
+  { name: "Outcome", width: "128px", wide: true, cell: (d) => outcomeChip(d.outcome) },
+  { name: "Cycle", width: "84px", num: true, wide: true, cell: (d) => count(d.cycle) },
 ];
 
 export function openDecision(d) {
   openDrawer(`${d.kind} ${shortId(d.machine)}`, outcomeChip(d.outcome), facts([
-    ["Why", d.reason], ["For", d.cluster], ["Machine", h("span.mono", { text: d.machine })], ["Costs", `${money(d.cost_per_hour)}/h`],
+    ["Why", d.reason], ["For", d.cluster], ["Machine", h("span.mono", { text: d.machine })], ["What that is", KINDS[d.kind]], ["Its price", `${money(d.cost_per_hour)}/h`],
     ["Decided", clock(d.unix_nanos)], ["Shard", link(`/shards/${encodeURIComponent(d.shard)}`, d.shard)], ["Cycle", count(d.cycle)],
     ["Profile", d.profile_fingerprint && h("span.mono", { text: d.profile_fingerprint })],
   ]));
 }
 
 export const needColumns = [
-  { name: "Verdict", width: "216px", cell: (n) => verdict(n) },
-  { name: "Cluster", width: "130px", cell: (n) => link(`/clusters/${encodeURIComponent(n.cluster)}`, n.cluster) },
-  { name: "Priority", width: "110px", num: true, cell: (n) => count(n.priority) },
-  { name: "Class", width: "84px", cell: (n) => n.priority_class },
-  { name: "Asks for", width: "minmax(190px, 1fr)", cell: (n) => amounts(n.asks) },
-  { name: "Of", width: "minmax(170px, 1fr)", cell: (n) => n.label },
-  { name: "Machines", width: "92px", num: true, cell: (n) => count(n.machines) },
-  { name: "Penalty", width: "84px", num: true, cell: (n) => (n.penalty === "pinned" ? "pinned" : money(Number(n.penalty))) },
-  { name: "Unmet for", width: "104px", num: true, cell: (n) => (n.satisfied ? "–" : plural(n.age_cycles, "cycle")) },
+  { name: "Verdict", width: "198px", phone: "minmax(140px, 1fr)", cell: (n) => verdict(n) },
+  { name: "Cluster", width: "110px", phone: "96px", cell: (n) => link(`/clusters/${encodeURIComponent(n.cluster)}`, n.cluster) },
+  { name: "Class", width: "84px", wide: true, cell: (n) => n.priority_class },
+  { name: "Priority", width: "92px", phone: "86px", num: true, cell: (n) => count(n.priority) },
+  { name: "Asks for", width: "minmax(170px, 1fr)", wide: true, cell: (n) => amounts(n.asks) },
+  { name: "As", width: "minmax(210px, 1.2fr)", wide: true, cell: (n) => h("span", { text: n.label, title: n.label }) },
+  { name: "Machines", width: "90px", num: true, wide: true, cell: (n) => count(n.machines) },
+  { name: "Penalty", width: "80px", num: true, wide: true, cell: (n) => (n.penalty === "pinned" ? "pinned" : money(Number(n.penalty))) },
+  { name: "Unmet for", width: "104px", num: true, wide: true, cell: (n) => (n.satisfied ? "–" : plural(n.age_cycles, "cycle")) },
 ];
 
 export async function openNeed(row) {
-  openDrawer(`${row.cluster}: ${row.label}`, h("p.muted", { text: "Asking…" }));
+  openDrawer(`${row.cluster}: ${amounts(row.asks)}`, h("p.muted", { text: "Asking…" }));
   let need;
-  try { need = await get(`/needs/${row.key}`); } catch (error) { openDrawer(`${row.cluster}: ${row.label}`, h("p.error", { text: error.message })); return; }
-  openDrawer(need.title, verdict(need),
+  try { need = await get(`/needs/${row.key}`); } catch (error) { openDrawer(`${row.cluster}: ${amounts(row.asks)}`, h("p.error", { text: error.message })); return; }
+  openDrawer(need.title, h("p", {}, verdict(need), " ", h("span.muted", { text: need.summary })),
     section("Why it is unmet", need.why), section("What was tried", need.tried), section("What would help", need.helps),
     need.helps.length ? h("p", {}, h("a.ghost", { href: `/whatif?shard=${encodeURIComponent(need.shard)}`, "data-link": true, text: "Try a change in What-if" })) : null,
     section("It asks for", need.asks), section("It has", need.got),

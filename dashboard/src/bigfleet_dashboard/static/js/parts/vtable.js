@@ -5,7 +5,11 @@ import { h } from "./dom.js";
 const ROW = 32;
 const PAGE = 200;
 
-export function vtable({ columns, label, load, open, empty = "Nothing here.", height }) {
+/** Columns: {name, width, num, mono, wide, phone, cell(row)}; on a phone `wide` ones are left out, and
+ * `phone` is the width. */
+export function vtable({ columns: given, label, load, open, empty = "Nothing here.", height }) {
+  const small = matchMedia("(max-width: 560px)").matches;
+  const columns = small ? given.filter((c) => !c.wide).map((c) => ({ ...c, width: c.phone || c.width })) : given;
   const template = columns.map((c) => c.width || "minmax(90px, 1fr)").join(" ");
   const least = `${columns.reduce((sum, c) => sum + parseInt((c.width || "90px").match(/\d+/)[0], 10), 0)}px`;
   const head = h("div.vt-head", { role: "row", css: { "grid-template-columns": template, "min-width": least } },

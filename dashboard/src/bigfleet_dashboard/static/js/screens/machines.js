@@ -7,16 +7,16 @@ import { STATES } from "../parts/colours.js";
 import { money, percent, shortId, way } from "../parts/format.js";
 
 const columns = [
-  { name: "State", width: "130px", cell: (m) => stateChip(m.state) },
-  { name: "Machine", width: "minmax(170px, 1fr)", mono: true, cell: (m) => shortId(m.id) },
-  { name: "Cluster", width: "130px", cell: (m) => (m.cluster ? link(`/clusters/${encodeURIComponent(m.cluster)}`, m.cluster) : "–") },
-  { name: "Type", width: "140px", cell: (m) => m.instance_type },
-  { name: "Zone", width: "120px", cell: (m) => m.zone },
-  { name: "Paid for", width: "110px", cell: (m) => way(m.capacity_type) },
-  { name: "Price", width: "96px", num: true, cell: (m) => `${money(m.price_per_hour)}/h` },
-  { name: "Interruption", width: "110px", num: true, cell: (m) => percent(m.interruption_probability) },
-  { name: "Shard", width: "110px", cell: (m) => link(`/shards/${encodeURIComponent(m.shard)}`, m.shard) },
-  { name: "Last error", width: "minmax(120px, 1fr)", cell: (m) => m.last_error || "" },
+  { name: "State", width: "132px", cell: (m) => stateChip(m.state) },
+  { name: "Machine", width: "minmax(130px, 1fr)", mono: true, cell: (m) => shortId(m.id) },
+  { name: "Cluster", width: "104px", cell: (m) => (m.cluster ? link(`/clusters/${encodeURIComponent(m.cluster)}`, m.cluster) : "–") },
+  { name: "Type", width: "126px", wide: true, cell: (m) => m.instance_type },
+  { name: "Zone", width: "100px", wide: true, cell: (m) => m.zone },
+  { name: "Paid for", width: "104px", wide: true, cell: (m) => way(m.capacity_type) },
+  { name: "Price", width: "84px", num: true, wide: true, cell: (m) => `${money(m.price_per_hour)}/h` },
+  { name: "Interruption", width: "108px", num: true, wide: true, cell: (m) => percent(m.interruption_probability) },
+  { name: "Shard", width: "90px", wide: true, cell: (m) => link(`/shards/${encodeURIComponent(m.shard)}`, m.shard) },
+  { name: "Last error", width: "minmax(110px, 1fr)", wide: true, cell: (m) => m.last_error || "" },
 ];
 
 export function show(root, { query }) {

@@ -15,11 +15,11 @@ export function show(root) {
   const map = fleetMap(openMachine);
   const feed = h("ul.feed", { "aria-live": "off" });
   const problems = h("ul.problems");
-  const line = (name, colour, format) => chart({ label: `${name} over the last half hour`, series: [{ name, colour }], format });
+  const line = (name, colour, format) => chart({ label: `${name} over the last half hour`, series: [{ name, colour }], format, whole: !format });
   const spend = line("Spend per hour", () => token("--accent"), (v) => `$${v}`);
   const unmet = line("Unmet needs", () => token("--state-failed"));
   const actions = line("Actions per minute", () => token("--state-configuring"));
-  const states = chart({ label: "Machines by state over the last half hour", stacked: true, series: STATES.slice(1).map((s) => ({ name: s, colour: () => stateColour(s) })) });
+  const states = chart({ label: "Machines by state over the last half hour", stacked: true, whole: true, series: STATES.slice(1).map((s) => ({ name: s, colour: () => stateColour(s) })) });
   const charts = [["Spend per hour", spend], ["Unmet needs", unmet], ["Machines by state", states], ["Actions per minute", actions]];
   const decided = new Map();
 

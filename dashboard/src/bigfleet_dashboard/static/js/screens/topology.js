@@ -13,7 +13,7 @@ export function show(root) {
   root.append(h("div.stack", {}, top,
     h("div.cols", {}, panel("Shards registered", null, shards), panel("Zones", null, zones)),
     h("div.cols", {}, panel("Domains", null, domains), panel("Quotas", null, quotas)),
-    panel("Moves between shards", null, moves), panel("Instructions waiting", null, waiting), panel("Sources of this page", null, sources)));
+    h("div.cols", {}, panel("Moves between shards", null, moves), panel("Instructions waiting", null, waiting)), panel("Sources of this page", null, sources)));
   function draw(t) {
     const tile = (name, value, note, kind = "") => h(`div.tile${kind}`, {}, h("span.tile-name", { text: name }), h("span.tile-value", {}, value), h("span.tile-note", {}, note));
     const up = t.store.state === "ok";

@@ -1,7 +1,7 @@
 // What-if: the engine on a copy of the present state, with changes; both plans side by side.
 import { chip, fill, h, panel, table } from "../parts/dom.js";
 import { get, post } from "../parts/api.js";
-import { amounts, count, money, reasonWords, way } from "../parts/format.js";
+import { amounts, count, money, plural, reasonWords, way } from "../parts/format.js";
 
 const KINDS = [["demand", "Demand changes"], ["lose", "Machines are lost"], ["price", "Prices change"], ["add", "Machines are added"]];
 
@@ -31,8 +31,13 @@ export function show(root, { query }) {
   function draw() {
     const kind = h("select", { "aria-label": "Kind of change" }, KINDS.map(([value, text]) => h("option", { value, text })));
     const run = h("button.primary", { type: "button", text: "Compare plans", onclick: () => ask(run) });
+    const preset = (text, made) => h("button.ghost", { type: "button", text, onclick: () => { changes = [{ ...fresh(made.kind), ...made }]; draw(); ask(form.querySelector(".primary")); } });
+    const zone = known.zones[0];
     fill(form,
-      changes.map((c, n) => h("div.change", {}, h("b", { text: KINDS.find(([k]) => k === c.kind)[1], css: { width: "150px" } }), fields[c.kind](c), h("button.ghost", { type: "button", text: "Remove", "aria-label": `Remove change ${n + 1}`, onclick: () => { changes.splice(n, 1); draw(); } }))),
+      h("div.presets", {}, h("span.muted", { text: "Ask at once:" }), preset("Demand grows by half", { kind: "demand", factor: 1.5 }),
+        zone ? preset(`${zone} is lost`, { kind: "lose", zone, share: 1 }) : null, preset("Spot costs three times as much", { kind: "price", factor: 3, capacity_type: "Spot" }),
+        known.instance_types.length ? preset("20 machines more", { kind: "add", count: 20 }) : null),
+      changes.map((c, n) => h("div.change", {}, h("b", { text: KINDS.find(([k]) => k === c.kind)[1] }), fields[c.kind](c), h("button.ghost", { type: "button", text: "Remove", "aria-label": `Remove change ${n + 1}`, onclick: () => { changes.splice(n, 1); draw(); } }))),
       h("div.change", {}, h("label.field", {}, "Add a change", kind), h("button.ghost", { type: "button", text: "Add", onclick: () => { changes.push(fresh(kind.value)); draw(); } }),
         known.shards.length > 1 ? pick("Shard", { shard }, "shard", pairs(known.shards)) : null, run));
   }
@@ -55,9 +60,9 @@ export function show(root, { query }) {
     const kinds = [...new Set([...Object.keys(a.before.actions), ...Object.keys(a.after.actions)])];
     const clusters = [...new Set([...Object.keys(a.before.machines_by_cluster), ...Object.keys(a.after.machines_by_cluster)])].sort();
     const heads = (first) => [first, "now", "changed", "difference"].map((t, n) => h(`div.head${n ? ".num" : ""}`, { text: t }));
-    fill(result,
+    fill(result, panel("In words", h("span.muted", { text: `decided in ${a.seconds} s, on the state of this moment` }), inWords(a)),
       h("div.cols", {},
-        panel("Result", h("span.muted", { text: `decided in ${a.seconds} s` }), h("div.compare", {}, heads(""),
+        panel("In numbers", null, h("div.compare", {}, heads(""),
           line("Unmet needs", a.before.unmet, a.after.unmet), line("Spend per hour, settled", a.before.dollars_per_hour, a.after.dollars_per_hour, money), line("Machines serving", a.before.machines_serving, a.after.machines_serving, count, 0), line("Machines there are", a.before.machines, a.after.machines, count, 0),
           Object.keys(a.before.machines_by_capacity_type).map((k) => line(`of these ${way(k).toLowerCase()}`, a.before.machines_by_capacity_type[k], a.after.machines_by_capacity_type[k], count, 0)))),
         panel("First actions", null, h("div.compare", {}, heads("Action"), kinds.length ? kinds.map((k) => line(k, a.before.actions[k] || 0, a.after.actions[k] || 0, count, 0)) : h("div.muted", { text: "none in either" })), h("div.compare", {}, heads("Machines by cluster"), clusters.map((k) => line(k, a.before.machines_by_cluster[k] || 0, a.after.machines_by_cluster[k] || 0, count, 0))))),
@@ -67,6 +72,21 @@ export function show(root, { query }) {
       a.relieved_count ? panel("Needs that would be met", chip(count(a.relieved_count), "good"), table([{ name: "Cluster", cell: (n) => n.cluster }, { name: "Priority", num: true, cell: (n) => count(n.priority) }, { name: "Missing now", cell: (n) => amounts(n.missing) }], a.relieved, { label: "Needs that would be met" })) : null);
   }
 
+  function inWords(a) {
+    const { before, after } = a, more = after.unmet - before.unmet, dollars = after.dollars_per_hour - before.dollars_per_hour;
+    const head = more > 0 ? `${plural(more, "need")} more would be unmet: ${count(after.unmet)} instead of ${count(before.unmet)}.`
+      : more < 0 ? `${plural(-more, "need")} fewer would be unmet: ${count(after.unmet)} instead of ${count(before.unmet)}.`
+        : after.unmet ? `As many needs would be unmet as now: ${count(after.unmet)}.` : "All demand would still be met.";
+    const worst = Math.max(...a.newly_unmet.map((n) => n.priority), -1);
+    const lines = [
+      Math.abs(dollars) < 0.005 ? `Spend would stay at ${money(before.dollars_per_hour)} an hour.` : `Spend would go ${dollars > 0 ? "up" : "down"} by ${money(Math.abs(dollars))} an hour, ${money(Math.abs(dollars) * 730)} a month, to ${money(after.dollars_per_hour)}.`,
+      worst >= 0 ? `The most important need that becomes unmet has priority ${count(worst)}.` : null,
+      after.actions.Preempt ? `${plural(after.actions.Preempt, "machine")} would be taken from less important needs.` : null,
+      after.actions.Provision ? `${plural(after.actions.Provision, "machine")} would be created, ${count(after.actions.Bootstrap || 0)} idle ones used.` : null,
+    ].filter(Boolean);
+    return h("div.answer", {}, h("p", {}, h("b", { text: head })), h("ul", {}, lines.map((text) => h("li", { text }))));
+  }
+
   get("/whatif").then((k) => { known = k; changes = [fresh("demand")]; draw(); }).catch((error) => fill(form, h("p.error", { text: error.message })));
-  fill(result, h("p.note", { text: "Choose changes and compare: demand of a cluster or class, lost machines of a zone or type, prices, or machines to add." }));
+  fill(result, h("p.note", { text: "Press one of the questions above, or put changes together: the engine decides twice, on the fleet as it is and on the fleet as changed, and both plans are shown side by side." }));
 }

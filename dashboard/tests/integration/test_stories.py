@@ -1,0 +1,65 @@
+"""The stories of those who look after a fleet, told on a running demo: every `bash` block of their
+pages, from top to bottom.
+"""
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from demoing import Demo, a_demo
+
+pytestmark = pytest.mark.timeout(500)
+ROOT = Path(__file__).parents[3]
+STORIES = ROOT / "docs" / "user-stories"
+BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SECONDS = 150.0
+SHOWN = {
+    "finops.md": ("by_capacity_type_and_penalty", "spend per hour", "spot machines"),
+    "capacity-planner.md": ("PRIORITY_STARVED", "unmet needs", "dollars per hour"),
+    "on-call-for-the-fleet.md": ("s-1", "Coordinator"),
+}
+
+
+async def tell(page: str, demo: Demo) -> str:
+    """Type what a page says into one shell; what it showed."""
+    blocks = BLOCK.findall((STORIES / page).read_text(encoding="utf-8"))
+    surroundings = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DASHBOARD": demo.addresses["--dashboard-addr"],
+        "BIGFLEETCTL_COORDINATOR": demo.addresses["--coordinator-addr"],
+        "DEMO": str(demo.folder),
+        "NO_COLOR": "1",
+        "COLUMNS": "160",
+    }
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-euo", "pipefail", "-x", "-c", "\n".join(blocks),
+        cwd=ROOT, env=surroundings, stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+    except TimeoutError:
+        process.kill()
+        said, _ = await process.communicate()
+        raise AssertionError(f"{page} is not over: {said[-3000:].decode()}") from None
+    assert process.returncode == 0, said[-4000:].decode()
+    return said.decode()
+
+
+def test_every_story_of_a_fleet_is_told_here() -> None:
+    told = {page.name for page in STORIES.glob("*.md") if BLOCK.search(page.read_text("utf-8"))}
+    assert told == set(SHOWN)
+
+
+async def test_who_looks_after_a_fleet_can_do_what_their_pages_say() -> None:
+    async with a_demo() as demo:
+        await demo.until("/overview", lambda o: o["machines"]["by_state"]["Configured"] > 40)
+        for page, words in SHOWN.items():
+            shown = await tell(page, demo)
+            for word in words:
+                assert word in shown, f"{page} does not show {word!r}"
