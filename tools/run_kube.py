@@ -60,7 +60,7 @@ def run(folder: Path, options: argparse.Namespace, ended: threading.Event) -> No
     names = NAMES[: options.clusters]
     print(f"Starting {len(names)} control planes (about 5 s each) and BigFleet around them")
     with ExitStack() as running:
-        planes = [running.enter_context(control_plane(folder / name, name)) for name in names]
+        planes = [running.enter_context(control_plane(folder, name)) for name in names]
         for plane in planes:
             plane.install(CRDS)
         fleet = running.enter_context(
@@ -71,7 +71,10 @@ def run(folder: Path, options: argparse.Namespace, ended: threading.Event) -> No
         print(f"In each cluster a Deployment asks for {pods} pods; there is no node yet")
         for cluster in fleet.clusters:
             cluster.apply(deployment("web", pods))
-        seconds = max(cluster.until_running(pods, "web") for cluster in fleet.clusters)
+        seconds = eventually(
+            lambda: all(cluster.running("web") == pods for cluster in fleet.clusters),
+            f"{pods} pods run in each cluster",
+        )
         print(f"All of them run {seconds:.1f} s later, on nodes that BigFleet brought.\n")
         tell(fleet, planes)
         ended.wait()
