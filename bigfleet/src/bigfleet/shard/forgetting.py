@@ -23,8 +23,8 @@ from bigfleet.shard.sessions.needs import NeedsTable
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
-LEAST: Final = 16_384
-"""Identities, about five megabytes, that are not worth looking at."""
+UNUSED: Final = 16_384
+"""Identities, about five megabytes, that are not worth the trouble."""
 
 
 @dataclass
@@ -34,17 +34,18 @@ class Forgetting:
     book: Book
     needs: NeedsTable
     offload: Offload
-    least: int = LEAST
+    unused: int = UNUSED
+    """How many are let be, or as many as are in use when that is more; with 0 all go at once."""
     _look_at: int = 0
 
     async def tidied(self, carry: Carry) -> Carry:
         """The carry in the numbers that hold from now on."""
         symbols = self.book.symbols
-        if symbols.identity_count < max(self.least, self._look_at):
+        if symbols.identity_count <= max(self.unused, self._look_at):
             return carry
         used = self._used()
-        self._look_at = 2 * len(used)
-        if symbols.identity_count < self._look_at:
+        self._look_at = len(used) + (max(self.unused, len(used)) if self.unused else 0)
+        if symbols.identity_count <= self._look_at:
             return carry
         # What would bring new names waits, as it does for a decision.
         self.book.deciding(True)

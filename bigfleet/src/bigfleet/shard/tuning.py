@@ -8,7 +8,7 @@ from bigfleet.decision import Policy
 from bigfleet.provider import ProviderSite
 from bigfleet.shard.execute.pool import PoolSettings
 from bigfleet.shard.execute.rails import RailSettings
-from bigfleet.shard.forgetting import LEAST
+from bigfleet.shard.forgetting import UNUSED
 from bigfleet.shard.sessions.outbox import DEFAULT_BOUND
 from bigfleet.shard.sessions.quarantine import QuarantineSettings
 
@@ -33,8 +33,8 @@ class Tuning:
     rails: RailSettings = field(default_factory=RailSettings)
     quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
     outbox_bound: int = DEFAULT_BOUND
-    forget_from: int = LEAST
-    """Identities of stamps and needs from which on unused ones are forgotten."""
+    unused_identities: int = UNUSED
+    """Names of finished jobs that are let be before they are forgotten."""
     metrics_warmup_cycles: int = 0
     phase_attribution: bool = False
     """Write to the log where each cycle's time went, and why."""

@@ -1,4 +1,4 @@
-"""How demand moves: churn, steps, growth and shedding, all drawn from one source of chance.
+"""How demand moves: churn, steps, growth, shedding and turnover, all drawn from one source of chance.
 
 Each is a function of a workload; when they happen is told by whoever calls them. `Curve` is a
 written sequence of them for a run.
@@ -6,7 +6,7 @@ written sequence of them for a run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 
@@ -25,6 +25,8 @@ class Change(StrEnum):
     """A share of the objects doubles."""
     SHED = "shed"
     """A share of the objects goes to zero."""
+    TURNOVER = "turnover"
+    """A share of the objects is over; as many of the same kind begin under new names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ def apply(workload: Workload, change: Change, share: float, rng: Random) -> None
             grow(workload, share, rng)
         case Change.SHED:
             shed(workload, share, rng)
+        case Change.TURNOVER:
+            turn_over(workload, share, rng)
 
 
 def churn(workload: Workload, share: float, rng: Random) -> None:
@@ -84,6 +88,20 @@ def shed(workload: Workload, share: float, rng: Random) -> None:
     """Some objects go to zero and stay, so that they can come back."""
     for name in _some(workload, share, rng):
         workload.scale(name, 0)
+
+
+def turn_over(workload: Workload, share: float, rng: Random) -> None:
+    """Jobs end, and the next ones begin: gangs come back as other gangs."""
+    for name in _some(workload, share, rng):
+        over, count = workload[name], workload.replicas(name)
+        mark = f"{rng.getrandbits(32):08x}"
+        workload.remove(name)
+        fresh = replace(
+            over,
+            name=f"{name.partition('.')[0]}.{mark}",
+            group=f"{over.group.partition('.')[0]}.{mark}" if over.group else "",
+        )
+        workload.add(fresh, count)
 
 
 def _some(workload: Workload, share: float, rng: Random) -> list[str]:

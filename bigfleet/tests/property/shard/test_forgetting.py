@@ -31,13 +31,13 @@ T = TypeVar("T")
 class Place:
     """A book and a needs table of one cluster, whose jobs come and go."""
 
-    def __init__(self, least: int = 4) -> None:
+    def __init__(self, unused: int = 4) -> None:
         symbols, self.clock = Symbols(), HandClock()
         self.book = Book(symbols, self.clock)
         self.needs = NeedsTable(symbols, self.clock.now)
         self.ingest = Ingest()
         self.meanwhile: Callable[[], object] = lambda: None
-        self.forgetting = Forgetting(self.book, self.needs, self.offload, least)
+        self.forgetting = Forgetting(self.book, self.needs, self.offload, unused)
 
     async def offload(self, function: Callable[[], T]) -> T:
         answer = function()

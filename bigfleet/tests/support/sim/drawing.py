@@ -229,7 +229,7 @@ def _steps(rng: Random, seconds: float) -> tuple[Step, ...]:
     drawn = [
         Step(
             round(rng.uniform(30.0, seconds * 0.9), 3),
-            rng.choice((Change.CHURN, Change.CHURN, Change.STEP, Change.GROW, Change.SHED)),
+            rng.choice((Change.CHURN, Change.TURNOVER, Change.STEP, Change.GROW, Change.SHED)),
             rng.choice((0.2, 0.5, 0.8)),
         )
         for _ in range(rng.randint(1, 8))

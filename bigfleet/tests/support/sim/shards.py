@@ -32,8 +32,6 @@ from sim.world import REGION, Mounted, World
 
 _QUICK = 0.002
 _DECIDING = 0.05
-_FEW = 8
-"""Identities a shard forgets from: so few that every run sees it happen."""
 
 
 class Life:
@@ -129,10 +127,10 @@ class Life:
         name, gap = self.host.name, self._world.plan.cycle_gap
         if self._world.coordinator is not None:
             return Tuning(
-                name, f"{name}:7780", (), (COORDINATOR,), min_cycle_gap=gap, forget_from=_FEW
+                name, f"{name}:7780", (), (COORDINATOR,), min_cycle_gap=gap, unused_identities=0
             )
         sites = [ProviderSite(name, f"{name}:9001", REGION) for name in self._world.providers]
-        return Tuning(name, providers=tuple(sites), min_cycle_gap=gap, forget_from=_FEW)
+        return Tuning(name, providers=tuple(sites), min_cycle_gap=gap, unused_identities=0)
 
     def _ports(self) -> product.World:
         world, process, disk = self._world, self.process, self._disk

@@ -85,6 +85,19 @@ def test_churn_moves_by_one_pod_and_leaves_gangs_whole() -> None:
     assert set(counts(workload)[:20]) == {2, 4}
 
 
+def test_turnover_ends_jobs_and_begins_others_of_the_same_kind() -> None:
+    workload = of(3, 0)
+    workload.add(WorkObject("gang", GANG, {"cpu": 100}, "g"), 5)
+    for seed in (1, 2):
+        before = set(workload.names)
+        apply(workload, Change.TURNOVER, 1.0, Random(seed))
+        assert not before & set(workload.names)
+        assert sorted(counts(workload)) == [0, 3, 5]
+    (gang,) = [each for each in workload if each.group]
+    assert gang.group.startswith("g.")
+    assert gang.name == f"gang.{gang.group.removeprefix('g.')}"
+
+
 def test_a_size_class_is_the_names_and_the_power_of_two_of_each() -> None:
     assert size_class({"cpu": 1_024}) == size_class({"cpu": 513})
     assert size_class({"cpu": 1_024}) != size_class({"cpu": 1_025})
