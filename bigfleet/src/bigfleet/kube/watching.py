@@ -26,6 +26,9 @@ ObjectT = TypeVar("ObjectT", bound=ObjectLike)
 SinkT = TypeVar("SinkT", bound=ObjectLike, contravariant=True)
 
 PAGED_TRIES: Final = 2
+OBLIGING: Final = 5.0
+"""Seconds up to which waits grow for a server that says when to come again, and so is there: one
+that was restarted says so until it has read everything."""
 GOOD_AFTER: Final = 5.0
 """Seconds a watch has to last to count as good although nothing happened."""
 
@@ -93,6 +96,8 @@ class ListWatch(Generic[ObjectT]):
             except GoneError as error:
                 self._version = ""
                 self._restarted("expired")
+                # What to do is known: the waits before it were for something else.
+                self._backoff.reset()
                 await self._wait(error)
             except KubeError as error:
                 self._restarted("error")
@@ -105,6 +110,8 @@ class ListWatch(Generic[ObjectT]):
         self.trouble = f"{self._resource.plural}: {error}"
         asked = error.retry_after if isinstance(error, ApiError) else None
         seconds = self._backoff.next(asked)
+        if asked is not None:
+            seconds = min(seconds, max(asked * 1.25, OBLIGING))
         log.warning(
             "watch interrupted",
             resource=self._resource.plural,

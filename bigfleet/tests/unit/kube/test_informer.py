@@ -239,6 +239,26 @@ async def test_trouble_is_waited_out_longer_and_longer_and_said(api: ApiServer) 
     assert all(0.5 * 0.5 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(waits))
 
 
+async def test_a_server_that_says_when_to_come_again_is_not_waited_for_much_longer(
+    api: ApiServer,
+) -> None:
+    api.on(
+        "GET",
+        PATH,
+        lists(version=10),
+        *[refuses(429, "TooManyRequests", "storage is (re)initializing", after="1")] * 8,
+        refuses(410, "Expired", "too old"),
+        lists(pod("a", 1), version=20),
+        hangs,
+    )
+    async with following(api) as follower:
+        await follower.has_told("+a")
+        *waits, last = follower.clock.slept
+    assert len(waits) == 8
+    assert all(1 <= wait <= 5 for wait in waits)
+    assert last <= 0.5
+
+
 async def test_a_server_that_hangs_up_at_once_is_not_asked_again_at_once(api: ApiServer) -> None:
     api.on("GET", PATH, lists(version=10), *[watches()] * 5, hangs)
     async with following(api) as follower:
