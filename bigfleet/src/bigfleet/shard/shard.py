@@ -134,7 +134,8 @@ class Shard:
         self._inputs = CycleInputs(
             self.book, self.needs, self.sessions, self.lister, self.executor, self.rails, clock,
             tuning.policy, self.assignments.quotas, self._lost, self.excluded.__contains__,
-            self.metrics, Forgetting(self.book, self.needs, world.offload, tuning.unused_identities),
+            self.metrics,
+            Forgetting(self.book, self.needs, world.offload, tuning.unused_identities),
         )  # fmt: skip
         self.outputs = CycleOutputs(
             self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,

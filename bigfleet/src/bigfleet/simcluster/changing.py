@@ -1,4 +1,4 @@
-"""How demand moves: churn, steps, growth, shedding and turnover, all drawn from one source of chance.
+"""How demand moves: churn, steps, growth, shedding, turnover, drawn from one source of chance.
 
 Each is a function of a workload; when they happen is told by whoever calls them. `Curve` is a
 written sequence of them for a run.
