@@ -52,9 +52,7 @@ class Owners:
             try:
                 return (await self._leader.ListMoves(request, timeout=_CALL_SECONDS)).moves
             except grpc.aio.AioRpcError:
-                if time.monotonic() > deadline:
-                    raise
-            await asyncio.sleep(_RETRY_SECONDS)
+                await _pause(deadline)
 
     async def sample(self) -> Seen:
         """The machines of each shard with their states; the recipient is asked first, so that
@@ -62,15 +60,20 @@ class Owners:
         return [await self._machines(number) for number in range(len(self._stubs))]
 
     async def _machines(self, number: int) -> dict[str, int]:
-        found: dict[str, int] = {}
         request = shardread_pb2.ListMachinesRequest(instance_type=SPECIAL)
-        try:
-            async for batch in self._stubs[number].ListMachines(request, timeout=_CALL_SECONDS):
-                found |= {record.id: record.state for record in batch.machines}
-        except grpc.aio.AioRpcError:
-            if number not in self.away:
-                raise
-        return found
+        deadline = time.monotonic() + _AWAY_SECONDS
+        while True:
+            found: dict[str, int] = {}
+            try:
+                async for batch in self._stubs[number].ListMachines(request, timeout=_CALL_SECONDS):
+                    found |= {record.id: record.state for record in batch.machines}
+            except grpc.aio.AioRpcError:
+                if number in self.away:
+                    return {}
+                # It is back, and gRPC takes its time to dial again.
+                await _pause(deadline)
+            else:
+                return found
 
     async def check(self, everything: set[str]) -> Seen:
         """A sample in which every machine has one owner, or is on its way: a move names it, or
@@ -93,3 +96,9 @@ class Owners:
         """Hang up."""
         for channel in self._channels:
             await channel.close()
+
+
+async def _pause(deadline: float) -> None:
+    """Before the next attempt."""
+    expect(time.monotonic() < deadline, f"a process did not answer for {_AWAY_SECONDS:g} s")
+    await asyncio.sleep(_RETRY_SECONDS)
