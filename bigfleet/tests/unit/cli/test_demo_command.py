@@ -1,8 +1,10 @@
 """`bigfleet demo`: what it starts and refuses, what can be played, and that it leaves nobody."""
 
 import asyncio
+import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -122,6 +124,26 @@ def test_all_scenarios_of_the_demo_are_listed() -> None:
     for name in ("move", "saturate", "critical", "zone", "spot", "soldout", "coordinator", "shard"):
         assert f'"name": "{name}"' in text
     assert len(SCENARIOS) == len(BY_NAME) == 8
+
+
+def test_programs_are_told_where_everything_is() -> None:
+    told = Layout(Path("x")).document()
+    assert told["dashboard"] == "http://127.0.0.1:8700/"
+    parts = told["parts"]
+    assert isinstance(parts, list)
+    assert [part["name"] for part in parts if part["address"]] == [
+        "provider", "coordinator", "shard", "dashboard",
+    ]  # fmt: skip
+
+
+def test_a_shell_completes_scenarios() -> None:
+    asked = {"_BIGFLEET_COMPLETE": "complete_bash", "COMP_WORDS": "bigfleet demo play s"}
+    command = Path(sys.executable).with_name("bigfleet")
+    done = subprocess.run(
+        [command], env={**os.environ, **asked, "COMP_CWORD": "3"}, capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert {"saturate", "soldout", "spot", "shard"} <= set(done.stdout.split())
 
 
 def test_playing_without_a_demo_says_how_to_start_one(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def run(
     shard_metrics_addr: Annotated[str, _option("Its /metrics.")] = Addresses().shard_http,
     provider_addr: Annotated[str, _option("The simulated cloud.")] = Addresses().provider,
     provider_metrics_addr: Annotated[str, _option("Its /metrics.")] = Addresses().provider_http,
+    output: Annotated[Output, typer.Option(help="How to say where everything is.")] = Output.TABLE,
 ) -> None:
     """Run coordinator, shard, simulated cloud, three simulated clusters and dashboard."""
     if ctx.invoked_subcommand is not None:
@@ -63,7 +64,7 @@ def run(
         dashboard_addr, coordinator_addr, coordinator_metrics_addr, shard_addr,
         shard_metrics_addr, provider_addr, provider_metrics_addr,
     )  # fmt: skip
-    asyncio.run(_run(Layout(data_dir, at, seed)))
+    asyncio.run(_run(Layout(data_dir, at, seed), output))
 
 
 @app.command(epilog="Examples: bigfleet demo scenarios  |  bigfleet demo scenarios --output json")
@@ -88,7 +89,13 @@ def scenarios(
 
 @app.command(epilog="Examples: bigfleet demo play saturate  |  bigfleet demo play zone")
 def play(
-    name: Annotated[str, typer.Argument(help="A scenario; `scenarios` lists them.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A scenario; `scenarios` lists them.",
+            autocompletion=lambda: [(each.name, each.title) for each in SCENARIOS],
+        ),
+    ],
     data_dir: DataDir = _FOLDER,
     output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
 ) -> None:
@@ -103,7 +110,7 @@ def play(
     out.print(plain(f"On the dashboard: {answer['look']}"))
 
 
-async def _run(layout: Layout) -> None:
+async def _run(layout: Layout, output: Output) -> None:
     from bigfleet.cli.demo.control import Control, listen
     from bigfleet.cli.demo.ports import refuse_taken
     from bigfleet.cli.demo.state import take_folder
@@ -118,7 +125,7 @@ async def _run(layout: Layout) -> None:
     supervisor = Supervisor(layout.parts(), layout.log, lambda line: err.print(plain(line)))
     control = Control(supervisor)
     server = await listen(control, layout.socket)
-    telling = asyncio.create_task(_tell(layout, supervisor, control))
+    telling = asyncio.create_task(_tell(layout, supervisor, control, output))
     try:
         await supervisor.run(stop)
     finally:
@@ -130,22 +137,31 @@ async def _run(layout: Layout) -> None:
     err.print(plain(f"Everything stopped. State stays in {layout.folder}; start again to go on."))
 
 
-async def _tell(layout: Layout, supervisor: object, control: object) -> None:
+async def _tell(layout: Layout, supervisor: object, control: object, output: Output) -> None:
     """Say who is up, where the page is and what to try; then take scenarios by number."""
     from bigfleet.cli.demo.control import Control
     from bigfleet.cli.demo.supervisor import Supervisor
 
     assert isinstance(supervisor, Supervisor)
     assert isinstance(control, Control)
-    out.print(plain("Starting BigFleet on this machine", "bold"))
+    spoken = output is Output.TABLE
+    if spoken:
+        out.print(plain("Starting BigFleet on this machine", "bold"))
 
     def told(part: Part) -> None:
-        out.print(plain(f"  {part.name:<12} {part.address:<16} {part.what}"))
+        if spoken:
+            out.print(plain(f"  {part.name:<12} {part.address:<16} {part.what}"))
 
+    waiting = out.status("waiting for every part") if spoken and out.is_terminal else None
     try:
-        await supervisor.up(_UP_WITHIN, told)
+        with waiting or contextlib.nullcontext():
+            await supervisor.up(_UP_WITHIN, told)
     except TimeoutError:
-        out.print(plain(f"Not everything came up; logs are in {layout.folder / 'logs'}", "red"))
+        err.print(plain(f"Not everything came up; logs are in {layout.folder / 'logs'}", "red"))
+        return
+    if not spoken:
+        print_document(layout.document(), output)
+        sys.stdout.flush()
         return
     out.print(plain(f"  {'clusters':<12} {'':<16} atlas, borealis, cirrus: simulated"))
     print_welcome(layout)

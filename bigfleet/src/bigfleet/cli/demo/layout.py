@@ -84,6 +84,22 @@ class Layout:
             Part("dashboard", "the page, read-only", self._dashboard(), at.dashboard),
         )
 
+    def document(self) -> dict[str, object]:
+        """Where everything is, for programs."""
+        return {
+            "dashboard": f"http://{self.at.dashboard}/",
+            "data_dir": str(self.folder),
+            "parts": [
+                {
+                    "name": part.name,
+                    "what": part.what,
+                    "address": part.address or None,
+                    "log": str(self.log(part.name)),
+                }
+                for part in self.parts()
+            ],
+        }
+
     def _cloud(self) -> tuple[str, ...]:
         return (
             *_module("bigfleet.cli.demo.cloud"),
