@@ -76,6 +76,35 @@ async def test_every_screen_shows_facts_in_both_themes_and_complains_of_nothing(
         assert page.complaints == []
 
 
+async def reached_by_tab(page: Page, times: int) -> set[str]:
+    """Everything the focus comes to, by what it is or leads to."""
+    said = (
+        "(e => e.dataset.scenario || e.getAttribute('href') || e.tagName)(document.activeElement)"
+    )
+    found = set()
+    for _ in range(times):
+        await page.press("Tab")
+        found.add(str(await page.value(said)))
+    return found
+
+
+async def test_the_focus_comes_everywhere_and_stays_while_the_page_moves() -> None:
+    async with a_demo() as demo, chromium() as page:
+        await show(page, demo, "/")
+        await page.until("document.querySelector('.legend button')")
+        reached = await reached_by_tab(page, 60)
+        assert {"/needs", "/whatif", "zone", "/cost", "CANVAS", "BUTTON"} <= reached
+        await page.value("document.querySelector('a.tile[href=\"/cost\"]').focus()")
+        before = await page.value("document.querySelector('a.tile[href=\"/cost\"]').innerText")
+        await demo.post("/demo", {"name": "zone"})
+        now = "document.querySelector('a.tile[href=\"/cost\"]')"
+        await page.until(f"{now}.innerText !== {before!r}")
+        await page.until(f"document.activeElement === {now}")
+        await page.press("Enter")
+        await page.until("document.getElementById('screen').dataset.shown === 'cost'")
+        assert page.complaints == []
+
+
 async def test_the_page_moves_explains_answers_and_works_with_a_keyboard() -> None:
     async with a_demo() as demo, chromium() as page:
         await show(page, demo, "/decisions")
