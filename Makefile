@@ -58,7 +58,7 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: bench
-bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard, coordinator, operator or dashboard picks a part
+bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard, coordinator, operator, metrics or dashboard picks a part
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)") \
 		--outside "provider=$(BIN)/python -m providerkit.bench" \
@@ -66,6 +66,7 @@ bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provide
 		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py" \
 		--outside "operator=$(BIN)/python tools/bench_operator.py" \
 		$(if $(filter e2e,$(ONLY)),--outside "e2e=$(BIN)/python tools/bench_e2e.py") \
+		--outside "metrics=$(BIN)/python tools/bench_metrics.py" \
 		--outside "dashboard=$(BIN)/python tools/bench_dashboard.py"
 
 .PHONY: soak
@@ -135,6 +136,7 @@ boards: $(STAMP) ## Write the chart's Grafana boards, the runbook from its alert
 	@PYTHONPATH=tools $(BIN)/python -m boards.write $(ARGS)
 	@$(BIN)/python tools/runbook.py $(ARGS)
 	@$(BIN)/python tools/metric_reference.py $(ARGS)
+	@$(BIN)/python tools/query_reference.py $(ARGS)
 
 .PHONY: crds
 crds: $(STAMP) ## Write the reference of the custom resources from api/crd

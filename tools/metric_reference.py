@@ -37,7 +37,8 @@ HEAD = """# Metrics
 Every process serves these at `/metrics`, as Prometheus text and as OpenMetrics. Seconds, dollars,
 bytes and counts; counters end in `_total`. A series whose labels all have closed lists of values is
 there from the start with 0; one that names a cluster, a shard, a provider or a resource appears
-with its first event. What an alert means is in the [runbook](../guides/runbook.md).
+with its first event. What to look at first is in [day 2](../guides/day-2.md), what an alert means
+in the [runbook](../guides/runbook.md), queries that keep working in [promised queries](queries.md).
 
 All of them also export `bigfleet_build_info{component,version,revision,python}`, the standard
 `process_*` and `python_gc_*` series and, with TLS,

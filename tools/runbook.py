@@ -1,19 +1,39 @@
-"""Writes docs/guides/runbook.md from the alert rules of the chart: one entry per alert.
+"""Writes the runbook from the alert rules of the chart: docs/guides/runbook.md with an entry per
+alert, and below docs/guides/alerts a page for each.
 
-What to do is the rule's own line; where to look is told here, by the part an alert speaks of.
-`--check` only says whether the page is what the rules say.
+What to do is the rule's own line; where to look is told here, by the part an alert speaks of. A
+page adds what follows from the expression: the metrics in it with their meaning, the panels that
+show them, the promised queries that ask for the same. `--check` only says whether all of it is
+what the rules say.
 """
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from boards.fleet import FLEET
+from boards.promised import PROMISED
+from metric_reference import PREFIXES, families, registries
+
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "deploy" / "helm" / "bigfleet" / "files" / "alerts.yaml"
 PAGE = ROOT / "docs" / "guides" / "runbook.md"
+PAGES = ROOT / "docs" / "guides" / "alerts"
+METRIC = re.compile(r"\b(?:bigfleet_[a-z0-9_]+|up)\b")
+PARTS = re.compile(r"_(?:bucket|count|sum)$")
+WORDS = {
+    "up": "1 where the last scrape was answered, 0 where not; Prometheus' own",
+    "bigfleet_tls_certificate_expiry_timestamp_seconds": "When the certificate in use ends",
+}
+MEANT = {
+    "page": "It wakes someone: what it says gets worse by itself or harms somebody now.",
+    "warn": "It makes a ticket: look at it in working hours.",
+}
 HEAD = """# Runbook
 
 One entry per alert of the chart (`alerts.enabled`). This page is written from the rules
@@ -67,24 +87,111 @@ def entry(rule: Mapping[str, Any]) -> str:
 
 - **Do:** {about["runbook"]}
 - **Look:** {where(rule["alert"])}.
+- **More:** [its page](alerts/{rule["alert"]}.md), with metrics, panels and queries.
 """
 
 
-def page() -> str:
-    """The whole page."""
+def metrics_of(expression: str) -> set[str]:
+    """The metrics an expression asks for."""
+    bare = re.sub(r"\{[^}]*\}", "", expression)
+    return {PARTS.sub("", name) for name in METRIC.findall(bare)}
+
+
+@lru_cache
+def meanings() -> Mapping[str, str]:
+    """What every metric means, by its name."""
+    found = {
+        family.name: family.meaning.rstrip(".")
+        for part, registry in registries().items()
+        for family in families(registry, PREFIXES[part])
+    }
+    return {**found, **WORDS}
+
+
+def panels(metrics: set[str]) -> list[str]:
+    """Where the board shows one of them."""
+    return [
+        f"{row.title}, *{panel.title}*"
+        for row in FLEET.rows
+        for panel in row.panels
+        if any(metrics & metrics_of(query.expr) for query in panel.queries)
+    ]
+
+
+def _after(rule: Mapping[str, Any]) -> str:
+    held = rule.get("for", "0m")
+    return "at once" if held == "0m" else f"when the condition has held for {held}"
+
+
+def own_page(rule: Mapping[str, Any]) -> str:
+    """The page of one alert."""
+    expression, about = " ".join(str(rule["expr"]).split()), rule["annotations"]
+    metrics = metrics_of(expression)
+    asked = [
+        one for one in PROMISED if one.number in about["runbook"] or metrics & metrics_of(one.expr)
+    ]
+    severity = rule["labels"]["severity"]
+    parts = [
+        f"# {rule['alert']}\n\n",
+        "<!-- Written by tools/runbook.py from the alert rules; `make boards` does. -->\n\n",
+        f"{about['summary']}. {MEANT[severity]} It fires {_after(rule)}.\n\n    {expression}\n\n",
+        f"## What to do\n\n{about['runbook']}\n\n",
+        f"## Where to look\n\n- {where(rule['alert'])}\n",
+        *(f"- board `bigfleet-fleet`: {panel}\n" for panel in panels(metrics)),
+        "\n## What it is made of\n\n| metric | meaning |\n| --- | --- |\n",
+        *(f"| `{name}` | {meanings()[name]} |\n" for name in sorted(metrics)),
+    ]
+    if asked:
+        parts.append("\n## Queries about the same\n\n| number | question | query |\n")
+        parts.append("| --- | --- | --- |\n")
+        parts += [
+            f"| {one.number} | {one.question} | `{one.expr.replace('|', chr(92) + '|')}` |\n"
+            for one in asked
+        ]
+    parts.append("\nAll alerts: [runbook](../runbook.md). ")
+    parts.append("All queries: [promised queries](../../reference/queries.md).\n")
+    return "".join(parts)
+
+
+def rules() -> list[Mapping[str, Any]]:
+    """Every alert rule."""
     groups = yaml.safe_load(RULES.read_text("utf-8"))
-    return HEAD + "".join(entry(rule) for group in groups for rule in group["rules"])
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def written() -> dict[Path, str]:
+    """Every file with the text it should have."""
+    return {PAGE: page(), **{PAGES / f"{one['alert']}.md": own_page(one) for one in rules()}}
+
+
+def page() -> str:
+    """The page of all alerts."""
+    return HEAD + "".join(entry(rule) for rule in rules())
+
+
+def stale(files: Mapping[Path, str]) -> list[str]:
+    """Files that are not what the rules say, and pages of alerts that are no more."""
+    old = [
+        path.name
+        for path, text in files.items()
+        if not path.is_file() or path.read_text("utf-8") != text
+    ]
+    return old + [path.name for path in PAGES.glob("*.md") if path not in files]
 
 
 def main(words: list[str]) -> int:
     """Write, or check."""
-    made = page()
+    files = written()
     if words == ["--check"]:
-        fresh = PAGE.is_file() and PAGE.read_text("utf-8") == made
-        print("the runbook is what the rules say" if fresh else "run `make boards`: rules changed")
-        return 0 if fresh else 1
-    PAGE.write_text(made, "utf-8")
-    print(f"wrote {PAGE.name}: {made.count(chr(10) + '## ')} alerts")
+        old = stale(files)
+        print(f"run `make boards`: {', '.join(old)}" if old else "the runbook is what rules say")
+        return 1 if old else 0
+    PAGES.mkdir(exist_ok=True)
+    for path in PAGES.glob("*.md"):
+        path.unlink()
+    for path, text in files.items():
+        path.write_text(text, "utf-8")
+    print(f"wrote {PAGE.name} and {len(files) - 1} pages of alerts")
     return 0
 
 

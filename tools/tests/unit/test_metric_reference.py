@@ -9,6 +9,7 @@ import re
 import pytest
 
 import metric_reference
+import query_reference
 from metric_reference import PAGE, PREFIXES, Family, families, registries
 
 PROMISED = """
@@ -207,3 +208,7 @@ def test_names_are_in_base_units_and_labels_name_no_machine(
 
 def test_the_page_is_what_processes_export() -> None:
     assert PAGE.read_text("utf-8") == metric_reference.page(), "run make boards"
+
+
+def test_the_promised_queries_are_written_down() -> None:
+    assert query_reference.PAGE.read_text("utf-8") == query_reference.page(), "run make boards"

@@ -14,6 +14,14 @@ def test_every_alert_says_what_to_do_and_where_to_look() -> None:
     assert text.count("- **Do:** ") == text.count("- **Look:** ") == text.count("\n## ") >= 50
 
 
+def test_every_alert_has_a_page_that_says_what_its_metrics_mean() -> None:
+    for rule in runbook.rules():
+        text = runbook.own_page(rule)
+        assert rule["annotations"]["runbook"] in text
+        for metric in runbook.metrics_of(rule["expr"]):
+            assert f"| `{metric}` | " in text
+
+
 @pytest.mark.parametrize(
     ("alert", "place"),
     [
