@@ -115,8 +115,9 @@ async def told(process: asyncio.subprocess.Process) -> Facts:
 
 async def versions(client: KubeClient) -> dict[str, str]:
     """All requests as the API server has them, by key."""
-    found = await client.list_all(SMALL)
-    return {f"default/{one.metadata.name}": one.metadata.resource_version for one in found}
+    pages = client.list_pages(SMALL, deadline=300)
+    found = [one.metadata async for page in pages for one in page.items]
+    return {f"default/{one.name}": one.resource_version for one in found}
 
 
 async def churn(client: KubeClient, lot: int) -> None:
