@@ -59,7 +59,7 @@ def large_fleet() -> Fleet:
 
 
 def disturb(fleet: Fleet, chance: random.Random) -> None:
-    """One per cent of the machines of some shards changes its state."""
+    """Five per cent of the machines of twenty shards change their state."""
     for shard in chance.sample(sorted(fleet.shards), 20):
         state = fleet.shards[shard].machines.state
         for row in chance.sample(range(len(state)), len(state) // 20):
