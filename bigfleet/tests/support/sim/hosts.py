@@ -108,6 +108,8 @@ class Host:
         process = Process(f"{self.name}.{len(self.lives) + 1}")
         mounted = Mounted(self.disk, self)
         self._world.trace.note(process.name, "starts")
+        if self._world.phantoms_until:
+            self._world.await_phantoms()
         process.at_death(lambda: self._died(process, mounted))
         life = self._build(self._world, process, mounted)
         self.lives.append(life)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 End = Callable[[], None] | None
 K = FaultKind
-PHANTOM_SECONDS: Final = 930.0
-"""By then a machine whose node died counts for nobody, and what that leads to has begun."""
 _LIVE: Final = frozenset({S.IDLE, S.CONFIGURING, S.CONFIGURED, S.DRAINING})
 
 
@@ -340,7 +338,7 @@ class Injector:
         # What replaces them makes them surplus, after the deadline for readiness.
         now = self._world.loop.time()
         self._world.monitor.excuse(cluster.id, now)
-        self._world.phantoms_until = max(self._world.phantoms_until, now + PHANTOM_SECONDS)
+        self._world.await_phantoms()
         return None
 
     # -- helpers ---------------------------------------------------------------------------------

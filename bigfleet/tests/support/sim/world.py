@@ -42,6 +42,8 @@ from sim.trace import Trace
 __all__ = ["REGION", "Build", "Mounted", "ShardLife", "TrueClock", "World"]
 
 REGION: Final = "r1"
+PHANTOM_SECONDS: Final = 930.0
+"""By then a machine whose node died counts for nobody, and what that leads to has begun."""
 
 
 class TrueClock(SimClock):
@@ -79,6 +81,10 @@ class World:
         }
         self.phantoms_until = 0.0
         """Until then a node that died may still count as a machine that serves."""
+
+    def await_phantoms(self) -> None:
+        """Nodes died, or a shard that may hear of dead ones begins to count the time anew."""
+        self.phantoms_until = max(self.phantoms_until, self.loop.time() + PHANTOM_SECONDS)
 
     def rng(self, name: str) -> Random:
         """A source of chance of its own for each part."""
