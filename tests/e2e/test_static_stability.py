@@ -8,6 +8,7 @@ from e2e_words import FleetOn
 from real_fleet import Cluster, Fleet, deployment, eventually
 
 Picture = tuple[frozenset[str], frozenset[str]]
+HOLDS = 8.0
 DOWN_SECONDS = float(os.environ.get("BIGFLEET_E2E_DOWN", "10"))
 
 
@@ -39,9 +40,13 @@ def down_and_back(fleet_on: FleetOn, seconds: float) -> None:
         fleet.stop()
         unchanged_for(east, before, seconds)
         assert {one["metadata"]["uid"] for one in east.get("capacityrequests")} == requests
-        fleet.start()
-        # Longer than every hold of this fleet: whoever would reclaim has had the time to.
-        unchanged_for(east, before, 12)
+        # Longer than every hold of this fleet: whoever would reclaim has had the time to. First
+        # without a roll-up, when nobody asks for any machine, and then with one.
+        for returning in ((fleet.provider, fleet.shard), fleet.processes):
+            for process in returning:
+                process.start()
+            eventually(lambda: fleet.machines("Configured"), "the shard has listed its machines")
+            unchanged_for(east, before, HOLDS)
         east.scale("web", 14)
         east.until_running(14)
         assert before[0] <= picture(east)[0]
