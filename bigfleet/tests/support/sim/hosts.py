@@ -108,8 +108,6 @@ class Host:
         process = Process(f"{self.name}.{len(self.lives) + 1}")
         mounted = Mounted(self.disk, self)
         self._world.trace.note(process.name, "starts")
-        if self._world.phantoms_until:
-            self._world.await_phantoms()
         process.at_death(lambda: self._died(process, mounted))
         life = self._build(self._world, process, mounted)
         self.lives.append(life)
@@ -127,6 +125,9 @@ class Host:
             self._world.later(0.0, life.process.crash)
 
     def _died(self, process: Process, mounted: Mounted) -> None:
+        # Clusters come to the next life, or to one that waits already, and tell of dead nodes anew.
+        if self._world.phantoms_until:
+            self._world.await_phantoms()
         self._world.trace.note(process.name, "dies")
         mounted.disk.crash()
         if self.life.process is process:

@@ -42,7 +42,7 @@ from sim.trace import Trace
 __all__ = ["REGION", "Build", "Mounted", "ShardLife", "TrueClock", "World"]
 
 REGION: Final = "r1"
-PHANTOM_SECONDS: Final = 930.0
+PHANTOM_SECONDS: Final = 960.0
 """By then a machine whose node died counts for nobody, and what that leads to has begun."""
 
 
@@ -83,7 +83,7 @@ class World:
         """Until then a node that died may still count as a machine that serves."""
 
     def await_phantoms(self) -> None:
-        """Nodes died, or a shard that may hear of dead ones begins to count the time anew."""
+        """Nodes died, or a shard that will hear of dead ones begins to count the time anew."""
         self.phantoms_until = max(self.phantoms_until, self.loop.time() + PHANTOM_SECONDS)
 
     def rng(self, name: str) -> Random:
