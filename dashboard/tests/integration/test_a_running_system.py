@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import signal
 import sys
 
 import pytest
@@ -10,6 +9,8 @@ import pytest
 from demoing import Demo, a_demo, start
 
 pytestmark = pytest.mark.timeout(300)
+A_DEAD_PROXY = {"http_proxy": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1"}
+"""What a laptop away from its office has: nothing outside can be reached."""
 
 
 async def a_doctors_findings(demo: Demo) -> list[dict[str, str]]:
@@ -25,7 +26,7 @@ async def a_doctors_findings(demo: Demo) -> list[dict[str, str]]:
 
 
 async def test_a_system_starts_shows_itself_reacts_and_ends_without_a_trace() -> None:
-    async with a_demo() as demo:
+    async with a_demo(A_DEAD_PROXY) as demo:
         overview = await demo.until(
             "/overview", lambda o: o["machines"]["by_state"]["Configured"] > 40
         )
@@ -84,5 +85,7 @@ async def test_a_system_starts_shows_itself_reacts_and_ends_without_a_trace() ->
             )
             assert back["machines"]["by_state"]["Configured"] > 0
         finally:
-            await restarted.stop(signal.SIGTERM)
-        assert restarted.children() == set()
+            # Even who is killed leaves nobody behind.
+            restarted.process.kill()
+            await restarted.process.wait()
+            await restarted.until_nobody_is_left()

@@ -55,7 +55,7 @@ class Page:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         await self._socket.send_json({"id": number, "method": method, "params": params})
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             answer = await future
         if "error" in answer:
             raise RuntimeError(f"{method}: {answer['error']}")

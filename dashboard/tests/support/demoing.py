@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,12 @@ class Demo:
         """Where the shard listens: also said to the process that is the clusters."""
         return self.addresses["--shard-addr"]
 
+    async def until_nobody_is_left(self, seconds: float = 20.0) -> None:
+        """Wait until all its processes are gone."""
+        async with asyncio.timeout(seconds):
+            while self.children():  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+
     async def stop(self, number: signal.Signals = signal.SIGINT) -> float:
         """End it; how many seconds that took."""
         began = asyncio.get_running_loop().time()
@@ -108,8 +114,10 @@ class Demo:
         return asyncio.get_running_loop().time() - began
 
 
-async def start(folder: Path, http: aiohttp.ClientSession) -> Demo:
-    """Start one; it may still be coming up."""
+async def start(
+    folder: Path, http: aiohttp.ClientSession, environment: Mapping[str, str] | None = None
+) -> Demo:
+    """Start one, in an environment with these variables too; it may still be coming up."""
     addresses = dict(zip(FLAGS, free_addresses(len(FLAGS)), strict=True))
     words = [word for pair in addresses.items() for word in pair]
     log = (folder.parent / f"{folder.name}.out").open("ab")
@@ -117,17 +125,18 @@ async def start(folder: Path, http: aiohttp.ClientSession) -> Demo:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "bigfleet.cli.main", "demo", "--data-dir", str(folder), *words,
             stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            env={**os.environ, **(environment or {})},
         )  # fmt: skip
     return Demo(process, folder, addresses, http)
 
 
 @contextlib.asynccontextmanager
-async def a_demo() -> AsyncIterator[Demo]:
+async def a_demo(environment: Mapping[str, str] | None = None) -> AsyncIterator[Demo]:
     """A demo that serves, and is gone afterwards."""
     # A short path: sockets have names of limited length.
     with tempfile.TemporaryDirectory(prefix="bf-", ignore_cleanup_errors=True) as folder:
         async with aiohttp.ClientSession() as http:
-            demo = await start(Path(folder) / "d", http)
+            demo = await start(Path(folder) / "d", http, environment)
             try:
                 await demo.until("/overview", lambda o: o["clusters"]["connected"] == 3, 110)
                 yield demo

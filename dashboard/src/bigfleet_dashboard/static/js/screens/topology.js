@@ -18,7 +18,7 @@ export function show(root) {
     const tile = (name, value, note, kind = "") => h(`div.tile${kind}`, {}, h("span.tile-name", { text: name }), h("span.tile-value", {}, value), h("span.tile-note", {}, note));
     const up = t.store.state === "ok";
     fill(top, h("div.tiles", {},
-      tile("Leader", up ? t.leader || "none" : "none", up ? t.term ? `term ${count(t.term)}` : "leads" : "shards keep deciding without it", up ? "" : ".bad"),
+      tile("Leader", up && t.leader ? h("span.address", { text: t.leader }) : "none", up ? t.term ? `term ${count(t.term)}` : "leads" : "shards keep deciding without it", up ? "" : ".bad"),
       ...t.replicas.map((r) => tile("Replica", chip(up ? r.role : "silent", up ? ROLES[r.role] || "" : "bad"), r.address)),
       tile("Store", up ? chip("answers", "good") : chip("does not answer", "bad"), `a round of reads ${ms(t.store.read_ms)}, ${ago(t.store.answered_at_unix_seconds)}`),
       tile("Clusters bound", count(t.clusters.length), "to a shard"),
