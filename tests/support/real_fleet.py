@@ -24,7 +24,8 @@ from kube import ports
 from kube.plane import ControlPlane
 from kube.processes import Process
 
-PATIENCE = 90.0
+# Costs nothing but where something is wrong; machines that judge changes are busy.
+PATIENCE = 180.0
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 POLL = 0.1
 BIN = Path(sys.executable).parent
