@@ -165,3 +165,17 @@ def test_a_gang_counts_once_what_gangs_that_folded_hold_and_what_they_have_left(
     assert outcome.serves(0) == {"m-0", "m-1", "m-2"}
     assert outcome.satisfied(0)
     assert outcome.plan.verdicts.satisfiable[outcome.row(0)]
+
+
+@pytest.mark.parametrize("priority", [100, 7])
+def test_a_machine_that_matches_no_longer_does_not_hold_its_gang(priority: int) -> None:
+    row, before = (
+        need(cpu=8, unit=4, same=RACK, where=[label("pool", "In", "x")], priority=p)
+        for p in (100, priority)
+    )
+    fleet = [
+        serving("m-old", before, rack="r-1", labels={"pool": "y"}),
+        *rack("r-1", 1, labels={"pool": "x"}),
+        *rack("r-2", 2, labels={"pool": "x"}),
+    ]
+    assert decide(fleet, [row]).domain() == "r-2"

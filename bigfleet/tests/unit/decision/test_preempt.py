@@ -3,7 +3,7 @@
 from bigfleet.decision import ActionKind, Carry, Policy, Reason, VictimWeights
 from bigfleet.model import CapacityType
 from bigfleet.model.facts import ClusterFacts
-from worlds import A, B, S, decide, machine, need, replace, serving
+from worlds import A, B, S, decide, label, machine, need, replace, serving
 
 K = ActionKind
 
@@ -79,6 +79,16 @@ def test_what_one_need_takes_of_the_budget_is_gone_for_the_next_and_no_more() ->
     for budget, taken in ((0, 0), (1, 1), (2, 2), (3, 2)):
         policy = Policy(reclaim_hold=10**18, reclaim_budget={B: budget})
         assert len(decide(fleet, [first, second], policy).does) == taken
+
+
+def test_what_is_taken_from_a_lower_need_draws_on_no_budget() -> None:
+    low, gone = need(B, priority=1), need(B, group="gone")
+    fleet = [serving("m-low", low, labels={"pool": "x"}), serving("m-gone", gone)]
+    first = need(priority=1_000, where=[label("pool", "In", "x")])
+    second = need(priority=900, where=[label("pool", "NotIn", "x")])
+    policy = Policy(reclaim_hold=10**18, reclaim_budget={B: 1})
+    outcome = decide(fleet, [first, second, low], policy)
+    assert outcome.does == {"m-low": K.PREEMPT, "m-gone": K.PREEMPT}
 
 
 def test_excess_marked_do_not_disrupt_or_of_a_silent_cluster_is_left_alone() -> None:
