@@ -21,7 +21,7 @@ from bigfleet.kube.objects import Object
 from kube.plane import ControlPlane, control_plane
 from tcp_proxy import Proxy
 
-pytestmark = [pytest.mark.deep, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(1800)]
 CRDS = Path(__file__).parents[3] / "api" / "crd"
 SMALL = CAPACITY_REQUESTS.read_as(Object)
 REQUESTS = 50_000
@@ -29,7 +29,7 @@ WRITERS = 64
 LIST_SECONDS = 10
 BYTES = 200 * 2**20
 PAGE = 1000
-PATIENCE = 120.0
+PATIENCE = 300.0
 LAST = "the-last-one"
 PLACE = "/apis/bigfleet.lucy.sh/v1alpha1/namespaces/default/capacityrequests"
 Facts = dict[str, float | str]
