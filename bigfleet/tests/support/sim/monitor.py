@@ -71,7 +71,7 @@ class Monitor:
         self.ordered_count = 0
         """Orders that are no releases."""
         self.last_order_at = 0.0
-        """When something was last ordered that is no release."""
+        """When something was last ordered that is no release, or might yet be."""
         self.calm_since: float | None = None
         """Since when nothing goes wrong; from then on nobody has an excuse."""
 
@@ -176,6 +176,9 @@ class Monitor:
         self._trace.note(shard.process.name, f"knows {known.id} {told}")
         if after is None or after.state is not S.CONFIGURED:
             return
+        if before is None:
+            # A machine that serves and was not known of: orders may follow from that.
+            self.last_order_at = self._trace.now()
         if not after.cluster or after.cluster not in self._bound_once.get(after.id, ()):
             self._trace.broken("S3", f"{after.id} is Configured for {after.cluster!r}: never was")
 

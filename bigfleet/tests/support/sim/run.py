@@ -146,7 +146,7 @@ async def _settle(world: World) -> None:
     latest = loop.time() + MOST_PEACE_SECONDS * len(world.hosts)
     await asyncio.sleep(LEAST_PEACE_SECONDS)
     while (complaint := unsettled(world)) is not None:
-        if loop.time() >= latest:
+        if loop.time() >= max(latest, world.phantoms_until + MOST_PEACE_SECONDS / 2):
             world.trace.broken(*complaint)
         await asyncio.sleep(_LOOK_SECONDS)
     world.trace.note("world", "settled")
