@@ -26,8 +26,8 @@ SCRAPE_SECONDS: Final = 1.0
 LEAST_SERIES: Final = 1_000
 LEAST_CYCLES: Final = 100
 COMMAND: Final = "make bench ONLY=metrics"
-FLAGS: Final = ("--min-cycle-gap=50ms",)
-BEAT: Final = 5.0
+FLAGS: Final = ("--min-cycle-gap=25ms",)
+BEAT: Final = 3.0
 
 
 class Scrapes:

@@ -75,7 +75,7 @@ def collecting() -> Iterator[Collector]:
     """A collector that listens."""
     made = Collector()
     server = grpc.server(ThreadPoolExecutor(4))
-    rpc.add_TraceServiceServicer_to_server(made, server)
+    rpc.add_TraceServiceServicer_to_server(made, server)  # type: ignore[no-untyped-call]
     made.address = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     try:

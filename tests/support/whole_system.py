@@ -26,7 +26,8 @@ PATIENCE = 120.0
 POLL = 0.2
 BIN = Path(sys.executable).parent
 CLUSTER = "c-1"
-DOMAIN = "topology.kubernetes.io/zone=zone-a"
+DOMAINS = tuple(f"topology.kubernetes.io/zone=fake-zone-{letter}" for letter in "ab")
+"""All zones of the provider: a shard that was given one domain has no machines of others."""
 QUICK = ("--cycle-interval=2s", "--reclaim-hold=3s", "--on-demand-release-hold=5s")
 
 

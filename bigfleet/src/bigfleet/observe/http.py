@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from bigfleet.observe.cycles import CycleRing
+from bigfleet.observe.scraping import Unhurried
 
 Query = Mapping[str, list[str]]
 _IDLE_SECONDS: Final = 10.0
@@ -174,7 +175,7 @@ def _handler(pages: Pages) -> type[BaseHTTPRequestHandler]:
         def _page(self, path: str, query: Query) -> Answer:
             if path == "/metrics":
                 encode, kind = choose_encoder(self.headers.get("Accept", ""))
-                return Answer(encode(pages.registry), kind)
+                return Answer(encode(Unhurried(pages.registry)), kind)
             if path == "/healthz":
                 return Answer(b"ok\n")
             if path == "/readyz":
