@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from bigfleet.model import QuantityError, parse_milli
 from bigfleet_api.v1alpha1 import capacity_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_dashboard.state.needs import NeedRow
@@ -207,6 +208,23 @@ def _tried(view: pb.NeedView) -> Iterator[str]:
 def _helps(view: pb.NeedView) -> Iterator[str]:
     if view.preemption.victims_found and not view.residual_deficit.resources:
         yield "Nothing is needed: the machines being drained for it are enough."
+    more = _machines_missing(view)
+    if more:
+        yield f"About {plural(more, 'more machine')} like those it has would be enough."
     best = max(view.same_candidates, key=lambda d: d.coverage_per_mille, default=None)
     if best is not None and not best.satisfiable:
         yield f"{best.domain} already covers {best.coverage_per_mille / 10:g} % of it."
+
+
+def _machines_missing(view: pb.NeedView) -> int:
+    """How many more would do, each giving as much as those it has give; 0 where nobody can say."""
+    have, most = view.claimed_machine_count, 0
+    try:
+        for name, text in view.residual_deficit.resources.items():
+            missing = parse_milli(text)
+            got = parse_milli(view.need.aggregate_resources.get(name, "0")) - missing
+            if missing > 0 and got > 0:
+                most = max(most, -(-missing * have // got))
+    except QuantityError:
+        return 0
+    return most

@@ -60,6 +60,21 @@ def test_quantities_are_told_as_people_say_them() -> None:
     assert told.summary == "has 0 machines; missing: cpu 0.5"
 
 
+@pytest.mark.parametrize(
+    ("have", "missing", "told"),
+    [(11, "120", "About 15 more machines like those it has would be enough."), (0, "208", "")],
+)
+def test_what_is_missing_is_counted_in_machines_where_it_has_some(
+    have: int, missing: str, told: str
+) -> None:
+    view = need(reason=STARVED, cpu="208")
+    view.claimed_machine_count = have
+    view.residual_deficit.resources["cpu"] = missing
+    helps = drawer(row_of("s", view)).helps
+    assert (told in helps) == bool(told)
+    assert any(line.startswith("About") for line in helps) == bool(told)
+
+
 def test_a_met_need_is_not_explained_away() -> None:
     told = drawer(row_of("s", need()))
     assert (told.verdict, told.why, told.tried, told.helps) == ("Met", (), (), ())
