@@ -1,5 +1,8 @@
 """What a provider records of a trace that a shard sends along."""
 
+import grpc
+
+from bigfleet_providerkit.service.server import _status_name
 from bigfleet_providerkit.tracing.traces import Span, SpanRef, Traces
 
 HEADERS = (("traceparent", f"00-{5:032x}-{6:016x}-01"),)
@@ -55,3 +58,9 @@ def test_closing_sends_what_waits() -> None:
     sink = Sink()
     Traces(sink).close()
     assert sink.closed
+
+
+def test_a_status_has_its_name_however_grpc_tells_it() -> None:
+    assert _status_name(grpc.StatusCode.NOT_FOUND) == "NOT_FOUND"
+    assert _status_name(9) == "FAILED_PRECONDITION"
+    assert _status_name(None) == _status_name(0) == "CANCELLED"

@@ -165,6 +165,14 @@ class GrpcServer:
         return handler if self._traces is None else _traced(self._traces, method, handler)
 
 
+def _status_name(code: object) -> str:
+    """The name of a status; gRPC gives a number here and a value there, or nothing at all."""
+    if isinstance(code, grpc.StatusCode):
+        return code.name
+    known = _STATUS.get(code) if isinstance(code, int) and code else None
+    return grpc.StatusCode.CANCELLED.name if known is None else known.name
+
+
 def _traced(
     traces: Traces, method: str, handler: Callable[[R, Context], Awaitable[bytes]]
 ) -> Callable[[R, Context], Awaitable[bytes]]:
@@ -180,8 +188,8 @@ def _traced(
         try:
             answer = await handler(request, context)
         except BaseException:
-            code = grpc.StatusCode(context.code()) if context.code() else grpc.StatusCode.CANCELLED
-            traces.answered(call, method, machine, code.name, context.details() or code.name)
+            name = _status_name(context.code())
+            traces.answered(call, method, machine, name, name)
             raise
         traces.answered(call, method, machine, Code.OK.name, "")
         return answer
