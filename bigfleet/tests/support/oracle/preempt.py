@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, drain_grace_seconds
 from bigfleet.model import Machine, MachineState, PenaltyBucket, Stamp
-from oracle.acquire import acquire, can_serve, commit, satisfied, untake
+from oracle.acquire import acquire, can_serve, commit, constraints, satisfied, untake
 from oracle.world import Row, Vector, World, covered
 
 S = MachineState
@@ -58,12 +58,14 @@ def _missing(world: World, row: Row) -> Vector:
 def _pick(world: World, row: Row, left: Vector, budget: dict[str, int] | None) -> list[Machine]:
     picks: list[Machine] = []
     allowance = dict(budget) if budget is not None else None
+    room = _room(world, row)
     while not covered(left):
         excess = [
             m
             for m in world.machines.values()
             if m not in picks
             and _is_excess(world, row, m)
+            and _has_room(room, m, picks)
             and (allowance is None or allowance.get(m.cluster, 0) > 0)
         ]
         if excess:
@@ -72,7 +74,9 @@ def _pick(world: World, row: Row, left: Vector, budget: dict[str, int] | None) -
                 allowance[best.cluster] -= 1
         else:
             victims = [
-                m for m in world.machines.values() if m not in picks and _is_victim(world, row, m)
+                m
+                for m in world.machines.values()
+                if m not in picks and _is_victim(world, row, m) and _has_room(room, m, picks)
             ]
             if not victims:
                 break
@@ -80,6 +84,36 @@ def _pick(world: World, row: Row, left: Vector, budget: dict[str, int] | None) -
         picks.append(best)
         left = world.minus(row, left, best)
     return picks
+
+
+def _room(world: World, row: Row) -> dict[str, dict[str, int]]:
+    """Per constraint and value: how many more a need with spread could take once they are free."""
+    keys = [key for key, _ in constraints(row)]
+    could = [
+        labels
+        for m in world.machines.values()
+        if _is_excess(world, row, m) or _is_victim(world, row, m)
+        if set(keys) <= (labels := m.matchable_labels()).keys()
+    ]
+    have = [world.machines[mid].matchable_labels() for mid in [*row.claims, *row.expected]]
+    room: dict[str, dict[str, int]] = {}
+    for key, skew in constraints(row):
+        counts = {labels[key]: 0 for labels in could}
+        for labels in have:
+            if key in labels:
+                counts[labels[key]] = counts.get(labels[key], 0) + 1
+        floor = min(counts.values(), default=0)
+        room[key] = {value: floor + skew - count for value, count in counts.items()}
+    return room
+
+
+def _has_room(room: dict[str, dict[str, int]], m: Machine, picks: list[Machine]) -> bool:
+    labels = m.matchable_labels()
+    return all(
+        key in labels
+        and sum(p.matchable_labels()[key] == labels[key] for p in picks) < left[labels[key]]
+        for key, left in room.items()
+    )
 
 
 def _takeable(world: World, row: Row, m: Machine) -> bool:

@@ -17,6 +17,7 @@ from bigfleet.decision.kernels.amounts import (
     look_at,
     subtract,
 )
+from bigfleet.decision.kernels.balance import make_room
 from bigfleet.decision.kernels.classify import starts
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
@@ -36,6 +37,7 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.sorting import sink
+from bigfleet.decision.kernels.spread import count_claim, has_room
 from bigfleet.decision.kernels.stamps import stamp_new, unname
 from bigfleet.decision.kernels.supply import satisfied, suits
 from bigfleet.model.columns.jit import inner, jit
@@ -118,6 +120,8 @@ def preempt(
         _missing(ma, cl, ids, ro, fa, ho, wo, sc, r)
         if covered(sc.left, width):
             continue
+        if ro.spread[r] < ro.spread[r + 1]:
+            make_room(ma, cl, ids, ro, fa, ho, wo, sc, vi, r)
         free = 0
         if ro.domain_key[r] >= 0:
             free, _ = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
@@ -191,6 +195,7 @@ def _pick_excess(
         if best < 0:
             break
         wo.preempt[best] = r
+        count_claim(ma, ro, fa, wo, r, best, -1)
         sc.takes[picks] = best
         picks += 1
         subtract(sc, ma.cls[best], sc.left, width, 1)
@@ -211,7 +216,7 @@ def _next_excess(
         m = vi.excess[i]
         if wo.preempt[m] >= 0 or ma.cluster[m] == ro.cluster[r] or not fits(ma, ro, fa, r, m):
             continue
-        if not in_domain(ma, ro, fa, wo, r, m):
+        if not in_domain(ma, ro, fa, wo, r, m) or not has_room(ma, ro, fa, wo, r, m):
             continue
         if vi.budget[ma.cluster[m]] >= 0:
             used = 0
@@ -260,10 +265,13 @@ def _pick_victims(
         while ties > 0 and not covered(sc.left, width):
             h = sc.sorted[0]
             m = sc.head[h]
-            wo.preempt[m] = r
-            sc.takes[picks] = m
-            picks += 1
-            subtract(sc, ma.cls[m], sc.left, width, 1)
+            # Its domain may have become full since the head was looked up.
+            if has_room(ma, ro, fa, wo, r, m):
+                wo.preempt[m] = r
+                count_claim(ma, ro, fa, wo, r, m, -1)
+                sc.takes[picks] = m
+                picks += 1
+                subtract(sc, ma.cls[m], sc.left, width, 1)
             _advance(ma, ro, fa, wo, sc, vi, r, h, sc.head_at[h] + 1)
             if sc.head[h] < 0:
                 ties -= 1
@@ -328,6 +336,7 @@ def _next_victim(
             and not wo.moved[m]
             and fits(ma, ro, fa, r, m)
             and in_domain(ma, ro, fa, wo, r, m)
+            and has_room(ma, ro, fa, wo, r, m)
         ):
             return place
         place += 1
@@ -354,7 +363,7 @@ def _carry_out(
         voluntary = False
         if holder >= 0:
             priority = ro.priority[holder]
-            _lose(ma, ro, wo, holder, m)
+            _lose(ma, ro, fa, wo, holder, m)
         elif fa.reported[ma.cluster[m]]:
             voluntary = True
         else:
@@ -372,7 +381,7 @@ def _carry_out(
 
 
 @inner
-def _lose(ma: Machines, ro: Rows, wo: Work, holder: int, m: int) -> None:
+def _lose(ma: Machines, ro: Rows, fa: Facts, wo: Work, holder: int, m: int) -> None:
     """The holder's claim ends. What it lacks now is the next cycle's business, not this phase's."""
     unname(ma, ro, wo, holder, m)
     wo.claim[m] = -1
@@ -380,6 +389,7 @@ def _lose(ma: Machines, ro: Rows, wo: Work, holder: int, m: int) -> None:
         wo.held[m] = 0
     else:
         wo.lost[m] = holder
+        count_claim(ma, ro, fa, wo, holder, m, -1)
 
 
 @inner

@@ -54,6 +54,32 @@ def drop_skewed(
 
 
 @inner
+def leave_room(ro: Rows, fa: Facts, wo: Work, r: int, i: int, empty: bool) -> None:
+    """Turn a constraint's counts into how many more each domain may have; ``empty``: some reachable
+    domain has none. What is picked does not lift the smallest: it comes later, if at all.
+    """
+    base, floor = ro.spread_count[i], -1
+    for d in range(fa.domain_count[ro.spread_key[i]]):
+        count = wo.spread[base + d]
+        if count > 0 and (floor < 0 or count < floor):
+            floor = count
+    if empty or floor < 0:
+        floor = 0
+    for d in range(fa.domain_count[ro.spread_key[i]]):
+        wo.spread[base + d] = floor + ro.spread_skew[i] - wo.spread[base + d]
+
+
+@inner
+def has_room(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int) -> bool:
+    """One more may come to the machine's domains; to be asked after ``leave_room``."""
+    for i in range(ro.spread[r], ro.spread[r + 1]):
+        domain = domain_of(ma, fa, ro.spread_key[i], m)
+        if domain < 0 or wo.spread[ro.spread_count[i] + domain] <= 0:
+            return False
+    return True
+
+
+@inner
 def skew_holds(
     ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int, takes: int,
     gone: int,
