@@ -230,10 +230,12 @@ class Injector:
 
     def short_list(self, fault: Fault) -> End:
         """A full List lacks most machines."""
+        self._world.monitor.lied_to(fault.at + fault.seconds)
         return self._habits(fault, listed=0.7 * fault.strength)
 
     def garbage_list(self, fault: Fault) -> End:
         """Lists hold records nobody can use."""
+        self._world.monitor.lied_to(fault.at + fault.seconds)
         return self._habits(fault, garbage="price" if fault.strength < 0.5 else "state")
 
     def price_jump(self, fault: Fault) -> End:

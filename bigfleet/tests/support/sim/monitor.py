@@ -25,6 +25,7 @@ from bigfleet.decision import ActionKind
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
 from bigfleet.model import Machine, MachineState
 from bigfleet.shard.orders import STARTS_IN, Order
+from bigfleet.shard.reconcile.lister import FULL
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from sim.handle import ShardHandle
 from sim.process import Process
@@ -67,6 +68,8 @@ class Monitor:
         self._keeps: dict[str, deque[float]] = {}
         self._excuses: dict[str, float] = {}
         """Cluster -> when last something happened that may leave it with too much."""
+        self._lies_until = 0.0
+        """Until every List that was made in good faith has come."""
         self.counts: dict[str, int] = {}
         self.ordered_count = 0
         """Orders that are no releases."""
@@ -80,6 +83,10 @@ class Monitor:
     def excuse(self, cluster: str, now: float) -> None:
         """A cluster asks for less, or lost something that may come back."""
         self._excuses[cluster] = now
+
+    def lied_to(self, until: float) -> None:
+        """A provider leaves machines out of its Lists, or makes a mess of them."""
+        self._lies_until = max(self._lies_until, until + FULL)
 
     # -- what shards decide ----------------------------------------------------------------------
 
@@ -98,7 +105,7 @@ class Monitor:
                 self._trace.broken("S3", f"{told} although the machine is {state}")
                 return
             self._note_order(order)
-            if shard.partial() and order.kind in _ACQUIRING:
+            if (shard.partial() or now < self._lies_until) and order.kind in _ACQUIRING:
                 # What it has not heard of yet makes some of this too much, later.
                 self.excuse(order.cluster, now)
             self._check_order(shard, order, machine, now, told)

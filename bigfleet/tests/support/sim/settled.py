@@ -250,9 +250,11 @@ class Settled:
         )
 
     def _gangs(self) -> Iterator[str]:
-        for (cluster, _, group, _), what in self._demanded():
-            together = what.together
-            if together is None:
+        for key, what in self._demanded():
+            (cluster, _, group, _), together = key, what.together
+            verdict = self._verdicts.get(key)
+            # One that found no place is on its way, and keeps what it holds wherever that is.
+            if together is None or verdict is None or not verdict.satisfied:
                 continue
             places = {
                 known.matchable_labels().get(together.key)
