@@ -1,6 +1,8 @@
 """The last cycles, one line each."""
 
 import json
+import tracemalloc
+from dataclasses import replace
 
 from bigfleet.observe.cycles import CycleRecord, CycleRing
 
@@ -20,6 +22,25 @@ def test_a_ring_keeps_the_newest() -> None:
     assert [kept.cycle for kept in ring.since(0)] == [3, 4, 5]
     assert [kept.cycle for kept in ring.since(5)] == [5]
     assert list(ring.since(6)) == []
+
+
+def test_records_come_back_as_they_were_whatever_their_phases_are_called() -> None:
+    ring, other = CycleRing(), replace(record(2), phases={"ingest": 1, "emit": 2**40}, actions={})
+    for each in (record(1), other, record(3)):
+        ring.add(each)
+    assert list(ring.since(1)) == [record(1), other, record(3)]
+
+
+def test_a_full_ring_takes_a_few_megabytes() -> None:
+    phases = {f"phase-{i}": 10**9 + i for i in range(9)}
+    ring = CycleRing(kept=1000)
+    tracemalloc.start()
+    before = tracemalloc.take_snapshot()
+    for number in range(1000):
+        ring.add(replace(record(10**6 + number), phases=dict(phases)))
+    grown = sum(s.size_diff for s in tracemalloc.take_snapshot().compare_to(before, "filename"))
+    tracemalloc.stop()
+    assert grown / 1000 < 250
 
 
 def test_a_line_has_the_promised_fields() -> None:

@@ -8,6 +8,7 @@ would be done, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from sys import intern
 from typing import Final
 
 from bigfleet.decision import ActionKind
@@ -43,15 +44,18 @@ class Withheld:
 def decision_of(
     order: Order, cycle: int, now: int, outcome: str, why: str = "", kind: str = ""
 ) -> Decision:
-    """An order and its end as a decision; `kind` where it is not the order's own."""
+    """An order and its end as a decision; `kind` where it is not the order's own.
+
+    Thousands of them are kept, and most of their texts are the same: each is kept once.
+    """
     return Decision(
         cycle=cycle,
         unix_nanos=now,
         kind=kind or order.kind.title,
-        machine_id=order.machine,
-        cluster_id=order.cluster,
-        profile_fingerprint=order.fingerprint,
-        reason=f"{order.reason}: {why}" if why else order.reason,
+        machine_id=intern(order.machine),
+        cluster_id=intern(order.cluster),
+        profile_fingerprint=intern(order.fingerprint),
+        reason=intern(f"{order.reason}: {why}" if why else order.reason),
         cost_per_hour=order.dollars_per_hour,
         outcome=outcome,
         grace_seconds=order.grace_seconds,
