@@ -3,7 +3,9 @@
 A reclaim is forced when, since the machine was last claimed, its cluster came to ask for less, or
 a machine arrived that had been ordered before it did, or supply of the cluster that was counted as
 lost came back, or when the machine is no Ready node and long past its deadline, or its provider
-has announced its end. Everything else is churn at unchanged demand: its target is zero.
+has announced its end, or the gang it was taken for is new or asks for something else since a few
+minutes: it may have begun in a place that cannot hold it, and moves as a whole. Everything else is
+churn at unchanged demand: its target is zero.
 
 Demand is compared cluster by cluster: which of a cluster's rows a machine could have served is not
 asked, so a row that shrank excuses the reclaim of any machine of its cluster.
@@ -11,6 +13,7 @@ asked, so a row that shrank excuses the reclaim of any machine of its cluster.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -18,10 +21,13 @@ import numpy.typing as npt
 
 from bigfleet.decision import ActionKind, Plan, Policy
 from bigfleet.model import Machine, MachineState
+from bigfleet.model.columns import MachineColumns
 from bigfleet.model.lifecycle import BOUND
 
 I64 = npt.NDArray[np.int64]
 S = MachineState
+_MANY: Final = 4_096
+"""Gangs that changed, before those that have settled since are forgotten."""
 _ON_ITS_WAY: Final = frozenset({S.CREATING, S.CONFIGURING})
 
 
@@ -32,12 +38,18 @@ class Forced:
         self._reason_at: dict[str, int] = {}
         self._ordered_at: dict[str, int] = {}
         """By which demand machines are on their way to a cluster: when it was read."""
+        self._gangs: dict[tuple[str, str], int] = {}
+        """When gangs, by cluster and group, came or came to ask for something else."""
         self._last_claimed: I64 = np.zeros(0, np.int64)
         self._last_cycle = 0
 
     def asked_for_less(self, cluster: str, now: int) -> None:
         """A row of a cluster shrank or went away."""
         self._reason_at[cluster] = now
+
+    def gangs_changed(self, cluster: str, groups: Iterable[str], now: int) -> None:
+        """Gangs of a cluster are new, or ask for something else."""
+        self._gangs.update(((cluster, group), now) for group in groups if group)
 
     def changed(
         self, before: Machine | None, after: Machine | None, now: int, asked_at: int
@@ -83,6 +95,9 @@ class Forced:
         rows = reclaimed
         if rows is None:
             rows = actions.machine[actions.kind == ActionKind.RECLAIM]
+        if len(rows) or len(self._gangs) > _MANY:
+            settled = now - policy.readiness_deadline
+            self._gangs = {gang: at for gang, at in self._gangs.items() if at > settled}
         if not len(rows):
             return 0
         reasons = np.array(
@@ -91,10 +106,18 @@ class Forced:
         late = [
             row in fleet.ending_at
             or now - fleet.not_ready_since.get(row, now) > policy.readiness_deadline
+            or self._was_left_behind(fleet, row)
             for row in rows.tolist()
         ]
         claimed = self._last_claimed[rows]
         return int(((reasons[fleet.cluster[rows]] < claimed) & ~np.array(late)).sum())
+
+    def _was_left_behind(self, fleet: MachineColumns, row: int) -> bool:
+        identity = int(fleet.stamp[row])
+        if identity < 0 or not self._gangs:
+            return False
+        stamp = fleet.symbols.stamp(identity, 0)
+        return (stamp.cluster, stamp.group) in self._gangs
 
     def _note(self, since: I64, now: int, asked_at: int) -> None:
         grown = np.zeros(len(since), np.int64)

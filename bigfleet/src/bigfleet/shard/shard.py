@@ -246,6 +246,8 @@ class Shard:
         now = self.world.clock.now()
         if changes.removed or changes.shrunk:
             self.forced.asked_for_less(cluster, now)
+        groups = (key[1] for key in (*changes.added, *changes.changed))
+        self.forced.gangs_changed(cluster, groups, now)
         counts = self.outputs.changed_rows
         for kind, rows in (
             ("need_added", changes.added),

@@ -132,3 +132,14 @@ def test_a_roll_up_that_came_while_a_cycle_ran_explains_what_the_next_one_does()
     for _ in range(5):
         world.now += 10 * SECOND
         assert cycle(less) == 0
+
+
+def test_what_a_gang_leaves_behind_is_forced_while_it_is_new_to_its_demand() -> None:
+    world, gang = World(), replace(NEED, group="g")
+    stamped = Stamp.for_need(gang, 9)
+    world.inventory.put_many([m.but(stamp=stamped) for m in list(world.inventory)])
+    world.cycle(gang)
+    world.forced.gangs_changed("c-1", ["g", ""], world.now)
+    assert [world.cycle() for _ in range(20)] == [0] * 20
+    world.now += 900 * SECOND
+    assert world.cycle() == 2
