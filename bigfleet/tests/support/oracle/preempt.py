@@ -111,7 +111,7 @@ def _has_room(room: dict[str, dict[str, int]], m: Machine, picks: list[Machine])
     labels = m.matchable_labels()
     return all(
         key in labels
-        and sum(p.matchable_labels()[key] == labels[key] for p in picks) < left[labels[key]]
+        and sum(p.matchable_labels()[key] == labels[key] for p in picks) < left.get(labels[key], 0)
         for key, left in room.items()
     )
 
