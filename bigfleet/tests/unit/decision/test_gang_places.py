@@ -5,22 +5,12 @@ from typing import Any
 import pytest
 
 from bigfleet.decision import ActionKind, Reason, engine, work
-from bigfleet.model import Need, Profile
+from bigfleet.model import Profile
 from bigfleet.model.facts import ClusterFacts
+from gangs import gang, rack
 from worlds import RACK, ZONE, A, B, S, decide, label, machine, need, replace, serving
 
 K = ActionKind
-
-
-def gang(cpu: int = 8, cluster: str = A, group: str = "g", priority: int = 100) -> Need:
-    return need(cluster, cpu=cpu, unit=4, same=RACK, group=group, priority=priority)
-
-
-def rack(name: str, count: int, state: S = S.IDLE, **how: object) -> list:  # type: ignore[type-arg]
-    return [
-        machine(f"m-{name}-{i}", state, rack=name, **how)  # type: ignore[arg-type]
-        for i in range(count)
-    ]
 
 
 def test_the_five_best_places_are_told_in_their_order() -> None:

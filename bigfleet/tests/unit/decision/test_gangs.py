@@ -1,7 +1,8 @@
 """Gangs: one place, whole or untouched, and a steady choice of the place."""
 
 from bigfleet.decision import ActionKind, Carry, Policy, Reason
-from bigfleet.model import CapacityType, Need, Profile
+from bigfleet.model import CapacityType, Profile
+from gangs import gang, rack
 from worlds import (
     NOW,
     RACK,
@@ -20,17 +21,6 @@ from worlds import (
 )
 
 K = ActionKind
-
-
-def gang(cpu: int = 8, cluster: str = A, group: str = "g", priority: int = 100) -> Need:
-    return need(cluster, cpu=cpu, unit=4, same=RACK, group=group, priority=priority)
-
-
-def rack(name: str, count: int, state: S = S.IDLE, **how: object) -> list:  # type: ignore[type-arg]
-    return [
-        machine(f"m-{name}-{i}", state, rack=name, **how)  # type: ignore[arg-type]
-        for i in range(count)
-    ]
 
 
 def test_a_gang_takes_all_it_lacks_in_one_place() -> None:
