@@ -1,10 +1,14 @@
 """The row of bench/results.json about scrapes: what reading /metrics does to a shard's cycles.
 
-One shard of 50,000 machines whose demand keeps changing, as processes over real gRPC. Stretches
-with and without scrapes alternate, so that whatever else the machine does meets both alike. Within
-a stretch /metrics is read every 15 seconds, as with the charts. Cycles come eight times as often as
-a shard makes them by itself, so that a minute has a thousand. Prints the row as JSON; progress on
-stderr.
+One shard of 50,000 machines whose demand keeps changing, as processes over real gRPC. Blocks with
+and without scrapes alternate, so that whatever else the machine does meets both alike. Within a
+block /metrics is read every second, fifteen times as often as by the charts: with theirs a scrape
+would meet one cycle of a thousand, and no p99 would show it. Cycles follow each other closely, so
+that three minutes have thousands of them.
+
+The value is the p99 of all cycles with scrapes over the p99 of all cycles without. The other
+figures are of the ratios of neighbouring blocks; their spread says how far the value can be
+trusted. Prints the row as JSON; progress on stderr.
 """
 
 import json
@@ -14,6 +18,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from random import Random
 from typing import Final
 
 from bigfleet.cli.bench_shard.processes import Bench, running
@@ -21,15 +26,15 @@ from bigfleet.cli.measured_rows import Bar, Found, expect, print_rows, quantiles
 from bigfleet.simulate.workloads import make_workload
 
 MACHINES: Final = 50_000
-PAIRS: Final = 2
-STRETCH_SECONDS: Final = 12.0
+PAIRS: Final = 9
+BLOCK_SECONDS: Final = 7.0
 CALM_NANOS: Final = 500_000_000
 """After cycles were asked for; what that cost is not counted."""
-SCRAPE_SECONDS: Final = 15.0
+SCRAPE_SECONDS: Final = 1.0
 LEAST_SERIES: Final = 1_000
-LEAST_CYCLES: Final = 100
+LEAST_CYCLES: Final = 2_000
 COMMAND: Final = "make bench ONLY=metrics"
-FLAGS: Final = ("--min-cycle-gap=25ms",)
+FLAGS: Final = ("--min-cycle-gap=5ms",)
 BEAT: Final = 3.0
 
 
@@ -38,12 +43,13 @@ class Scrapes:
 
     def __init__(self, address: str) -> None:
         self._url = f"http://{address}/metrics"
+        self._chance = Random(1)
         self.series = 0
         self.milliseconds: list[float] = []
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Around a stretch with scrapes."""
+        """Around a block with scrapes."""
         over = threading.Event()
         thread = threading.Thread(target=self._read_until, args=(over,), daemon=True)
         thread.start()
@@ -54,10 +60,8 @@ class Scrapes:
             thread.join()
 
     def _read_until(self, over: threading.Event) -> None:
-        # In the middle of each interval, so that a stretch of one interval has one scrape.
-        pause = SCRAPE_SECONDS / 2
-        while not over.wait(pause):
-            pause = SCRAPE_SECONDS
+        # At any moment of its second, so that scrapes and cycles do not keep step.
+        while not over.wait(SCRAPE_SECONDS * (0.5 + self._chance.random())):
             began = time.perf_counter()
             with urllib.request.urlopen(self._url, timeout=30) as answer:
                 text = answer.read().decode()
@@ -72,10 +76,10 @@ class Cycles:
         self._shard = bench.shard
         self._last = int(bench.shard.cycles()[-1]["cycle"])
 
-    def stretch(self) -> list[float]:
-        """Milliseconds of the cycles that begin within one stretch from now."""
+    def block(self) -> list[float]:
+        """Milliseconds of the cycles that begin within one block from now."""
         begin = time.time_ns() + CALM_NANOS
-        time.sleep(STRETCH_SECONDS)
+        time.sleep(BLOCK_SECONDS)
         end = time.time_ns()
         found = self._shard.cycles(self._last)
         self._last = int(found[-1]["cycle"])
@@ -90,19 +94,9 @@ def scrape_effect() -> Found:
         calm = int(bench.shard.cycles()[-1]["cycle"])
         bench.shard.wait_cycle("after the start", 120.0, cycle=calm + 30)
         scrapes = Scrapes(f"127.0.0.1:{bench.shard.http}")
-        without: list[float] = []
-        scraped: list[float] = []
-        cycles = Cycles(bench)
-        # The first one sees what is left over of the start, and is on no one's side.
-        cycles.stretch()
-        for pair in range(PAIRS):
-            # Who comes first changes, so that a load that grows or ends is on no one's side.
-            if pair % 2:
-                without += cycles.stretch()
-            with scrapes.going_on():
-                scraped += cycles.stretch()
-            if not pair % 2:
-                without += cycles.stretch()
+        pairs = list(_blocks(Cycles(bench), scrapes))
+    without = [ms for block, _ in pairs for ms in block]
+    scraped = [ms for _, block in pairs for ms in block]
     expect(scrapes.series >= LEAST_SERIES, f"only {scrapes.series} series were scraped")
     expect(min(len(without), len(scraped)) >= LEAST_CYCLES, f"only {len(scraped)} cycles were run")
     expect(max(scrapes.milliseconds) <= 100, f"a scrape took {max(scrapes.milliseconds):.0f} ms")
@@ -110,7 +104,24 @@ def scrape_effect() -> Found:
     for name, samples in (("without", without), ("with", scraped), ("scrapes", read)):
         shown = {key: round(value, 2) for key, value in quantiles(samples).items()}
         print(f"  {name}: {len(samples)} {json.dumps(shown)}", file=sys.stderr, flush=True)
-    return Found(value=round(quantiles(scraped)["p99"] / quantiles(without)["p99"], 3))
+    ratios = [_p99(block) / _p99(other) for other, block in pairs]
+    return Found(samples=ratios, value=round(_p99(scraped) / _p99(without), 3))
+
+
+def _blocks(cycles: Cycles, scrapes: Scrapes) -> Iterator[tuple[list[float], list[float]]]:
+    """Pairs of blocks without and with scrapes."""
+    # The first one sees what is left over of the start, and is on no one's side.
+    cycles.block()
+    for pair in range(PAIRS):
+        # Who comes first changes, so that a load that grows or ends is on no one's side.
+        without = cycles.block() if pair % 2 else []
+        with scrapes.going_on():
+            scraped = cycles.block()
+        yield without or cycles.block(), scraped
+
+
+def _p99(milliseconds: Sequence[float]) -> float:
+    return quantiles(milliseconds)["p99"]
 
 
 ROWS: Final = {"metrics.scrape-effect.50000": Bar(scrape_effect, 1.05, "ratio")}

@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from bigfleet.observe.cycles import CycleRing
-from bigfleet.observe.scraping import Unhurried
+from bigfleet.observe.scraping import RightOfWay, Unhurried
 
 Query = Mapping[str, list[str]]
 _IDLE_SECONDS: Final = 10.0
@@ -52,6 +52,8 @@ class Pages:
     registry: CollectorRegistry
     readiness: Callable[[], str]
     more: Mapping[str, Page] = field(default_factory=dict)
+    way: RightOfWay = field(default_factory=RightOfWay)
+    """Whom /metrics waits for."""
 
 
 def debug_pages(
@@ -175,7 +177,7 @@ def _handler(pages: Pages) -> type[BaseHTTPRequestHandler]:
         def _page(self, path: str, query: Query) -> Answer:
             if path == "/metrics":
                 encode, kind = choose_encoder(self.headers.get("Accept", ""))
-                return Answer(encode(Unhurried(pages.registry)), kind)
+                return Answer(encode(Unhurried(pages.registry, pages.way)), kind)
             if path == "/healthz":
                 return Answer(b"ok\n")
             if path == "/readyz":

@@ -101,6 +101,7 @@ async def serve(
             shard.metrics.registry,
             readiness.__str__,
             debug_pages(shard.outputs.cycles, asyncio.get_running_loop()),
+            shard.deciding,
         )
         http = HttpServer.start(serving.metrics_addr, pages)
         on_listening(Listening(address, shard))

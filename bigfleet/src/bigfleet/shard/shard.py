@@ -17,6 +17,7 @@ from typing import Final
 from bigfleet.decision import ActionKind, Engine
 from bigfleet.model import Machine
 from bigfleet.model.columns import MachineColumns, Symbols
+from bigfleet.observe.scraping import RightOfWay
 from bigfleet.observe.shard import ShardMetrics
 from bigfleet.observe.tracing import Spans
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
@@ -117,6 +118,7 @@ class Shard:
         self.sessions = Sessions(
             self.book, self.observed, rollups, clock, world.rng, self.metrics,
             standing=self._standing, outbox_bound=tuning.outbox_bound, carried=carried,
+            is_given_away=self.ownership.has_given,
         )  # fmt: skip
         self.traces = NoTraces() if world.spans is None else self._traced(world.spans, rollups)
         self.rails = Rails(tuning.rails, self.pause, clock, self.metrics, self.unheard)
@@ -146,6 +148,7 @@ class Shard:
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
             engine=Engine(clock=world.timer),
         )  # fmt: skip
+        self.deciding = RightOfWay()
         self._ready_at = clock.monotonic() + tuning.ready_after
         self._is_ready = False
         self._all_listed = False
@@ -223,7 +226,8 @@ class Shard:
                 # With a part of the machines, demand would look unmet that is not.
                 await self._inputs.merge()
                 continue
-            await self.cycle.once(trigger)
+            with self.deciding.taken():
+                await self.cycle.once(trigger)
             if not self._all_listed and len(self.providers) and self.lister.all_first_merged():
                 self._all_listed = True
                 self.executor.restored()
