@@ -77,6 +77,7 @@ class Desk:
         self.metrics = Counted()
         self.rollups = RollUps(self.needs, Quarantine(self.bound), self.clock, inline, self.metrics)
         self.woken: list[str] = []
+        self.given: set[str] = set()
         self.sessions = Sessions(
             self.book,
             self.observed,
@@ -88,6 +89,7 @@ class Desk:
             outbox_bound,
             moment_seconds=0.0,
             pause_seconds=0.0,
+            is_given_away=self.given.__contains__,
         )
         self.sessions.on_rollup.append(lambda cluster, _: self.woken.append(cluster))
 

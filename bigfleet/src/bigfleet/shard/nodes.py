@@ -22,3 +22,13 @@ class NodeSeen:
     def host_ref(self) -> str:
         """The host the provider id names: what stands after its last slash."""
         return self.provider_id.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What an observation shows that is not as it should be, by machine."""
+
+    cordoned: list[str]
+    """Nodes held cordoned without our asking."""
+    strange: list[str]
+    """Machines the cluster takes for its own and which are not Configured for it."""

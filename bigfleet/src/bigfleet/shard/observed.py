@@ -13,7 +13,7 @@ import numpy as np
 
 from bigfleet.model import MachineState
 from bigfleet.shard.book import Book
-from bigfleet.shard.nodes import NodeSeen
+from bigfleet.shard.nodes import NodeSeen, Noticed
 from bigfleet.shard.ports import Clock
 
 
@@ -29,14 +29,17 @@ class Observed:
         """What a machine's node is called; empty while nobody said."""
         return self._names.get(machine_id, "")
 
-    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> list[str]:
-        """Take an observation; the machines whose nodes are held cordoned without our asking."""
+    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> Noticed:
+        """Take an observation; what it shows that is not as it should be."""
         mine = self._configured(cluster)
         refs: dict[str, str] | None = None
         seen: dict[str, NodeSeen] = {}
+        strange: list[str] = []
         for node in nodes:
             machine_id = node.machine_id if node.machine_id in mine else ""
             if not machine_id:
+                if node.machine_id:
+                    strange.append(node.machine_id)
                 refs = self._refs(mine) if refs is None else refs
                 machine_id = refs.get(node.host_ref) or refs.get(node.name, "")
             if machine_id:
@@ -45,7 +48,8 @@ class Observed:
         if full:
             self._without_node([m for m in mine if m not in seen], mine)
         self._name(seen)
-        return [m for m, node in seen.items() if node.unschedulable and not mine[m].leaving]
+        cordoned = [m for m, node in seen.items() if node.unschedulable and not mine[m].leaving]
+        return Noticed(cordoned, strange)
 
     def forget(self, machine_id: str) -> None:
         """A machine that is no node any more."""

@@ -85,11 +85,20 @@ def test_a_cordon_that_nobody_asked_for_is_reported() -> None:
     world = World()
     world.book.leave("m-1", None)
     nodes = [node(f"n-{i}", machine_id=f"m-{i}", unschedulable=True) for i in range(2)]
-    assert world.observed.set_nodes("c-1", nodes, full=True) == ["m-0"]
+    assert world.observed.set_nodes("c-1", nodes, full=True).cordoned == ["m-0"]
 
 
 def test_nodes_of_other_clusters_and_strangers_are_passed_over() -> None:
     world = World()
-    assert world.observed.set_nodes("c-9", [node("n-0", machine_id="m-0")], full=True) == []
-    world.observed.set_nodes("c-1", [node("stranger")], full=False)
+    noticed = world.observed.set_nodes("c-9", [node("n-0", machine_id="m-0")], full=True)
+    assert noticed.cordoned == []
+    noticed = world.observed.set_nodes("c-1", [node("stranger")], full=False)
     assert world.observed.node_name("m-0") == ""
+    assert noticed.strange == []
+
+
+def test_a_cluster_that_takes_another_ones_machine_for_its_own_is_noticed() -> None:
+    world = World()
+    nodes = [node("n-0", machine_id="m-0"), node("n-1", machine_id="m-9")]
+    assert world.observed.set_nodes("c-1", nodes, full=True).strange == ["m-9"]
+    assert world.observed.set_nodes("c-9", nodes, full=True).strange == ["m-0", "m-9"]

@@ -131,6 +131,10 @@ class Ownership:
             answer = self._answers[values] = self._in_domains(values)
         return answer
 
+    def has_given(self, machine_id: str) -> bool:
+        """Whether a machine is another shard's because this one gave it away."""
+        return machine_id in self._known.given
+
     async def assign(self, domains: Domains) -> None:
         """The coordinator's whole table."""
         await self._change(lambda known: replace(known, domains=domains))

@@ -66,6 +66,17 @@ def gone(machine: Machine, cluster: str) -> shard_pb2.NodeStateUpdate:
     return frame
 
 
+def given_away(machine_id: str, cluster: str) -> shard_pb2.NodeStateUpdate:
+    """A machine that is another shard's, for a cluster that still believes it has it."""
+    return shard_pb2.NodeStateUpdate(
+        supersedes_key=node_key(machine_id),
+        machine_id=machine_id,
+        cluster_id=cluster,
+        state=provider_pb2.MACHINE_STATE_IDLE,
+        withdrawn=True,
+    )
+
+
 def bootstrap_machine(machine: Machine) -> shard_pb2.BootstrapMachine:
     """What a bootstrap template may want to know of the machine."""
     return shard_pb2.BootstrapMachine(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from bigfleet.shard.nodes import NodeSeen
+from bigfleet.shard.nodes import NodeSeen, Noticed
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 
@@ -16,8 +16,8 @@ class Nodes(Protocol):
         """What a machine's node is called; empty while nobody said."""
         ...
 
-    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> list[str]:
-        """Take an observation; the machines whose nodes are held cordoned without our asking."""
+    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> Noticed:
+        """Take an observation; what it shows that is not as it should be."""
         ...
 
 

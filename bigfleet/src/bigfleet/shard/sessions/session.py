@@ -74,6 +74,8 @@ class Session:
         self.software_version = hello.software_version
         self.uncordoned: set[str] = set()
         """Machines whose nodes this operator was asked to uncordon."""
+        self.taken_back: set[str] = set()
+        """Machines this operator took for its own and was told it does not have."""
         self._stream = stream
         self._host = host
         self._clock = clock

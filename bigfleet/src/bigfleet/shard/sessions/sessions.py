@@ -63,6 +63,7 @@ class Sessions:
         moment_seconds: float = MOMENT_SECONDS,
         pause_seconds: float = PAUSE_SECONDS,
         carried: Callable[[], str] = str,
+        is_given_away: Callable[[str], bool] = lambda machine_id: False,
     ) -> None:
         self.on_reclaim_ack: list[OnReclaimAck] = []
         self.on_open: list[OnSession] = []
@@ -79,7 +80,7 @@ class Sessions:
         """What a request is part of, as its answerer is told; empty for nothing."""
         self._open: dict[str, Session] = {}
         self._turns = Turns(pause=pause_seconds)
-        self._updates = NodeUpdates(machines, nodes.node_name, self, moment_seconds)
+        self._updates = NodeUpdates(machines, nodes.node_name, self, moment_seconds, is_given_away)
 
     # -- who is there ----------------------------------------------------------------------------
 
@@ -251,18 +252,28 @@ class Sessions:
             listener(cluster, ack.instruction_id, second, left)
 
     def nodes_observed(self, session: Session, seen: shard_pb2.NodeObservations) -> None:
-        """Take an observation; nodes held cordoned without an instruction are let go.
+        """Take an observation; nodes held cordoned without an instruction are let go, and machines
+        that are not the cluster's are taken back.
 
-        After a restart nobody remembers why they were to be emptied. Asked once per session.
+        After a restart nobody remembers why a node was to be emptied, nor whom a machine left
+        while nobody looked. Both are said once per session.
         """
-        cordoned = self._nodes.set_nodes(session.cluster, nodes_seen(seen), full=seen.full)
+        found = self._nodes.set_nodes(session.cluster, nodes_seen(seen), full=seen.full)
+        self._uncordon(session, found.cordoned, full=seen.full)
+        known = session.taken_back
+        told = self._updates.take_back(
+            session.cluster, [machine for machine in found.strange if machine not in known]
+        )
+        session.taken_back = (known & set(found.strange) if seen.full else known) | set(told)
+
+    def _uncordon(self, session: Session, cordoned: list[str], *, full: bool) -> None:
         for machine in cordoned:
             if machine not in session.uncordoned:
                 node = self._nodes.node_name(machine) or machine
                 self.send_reclaim(
                     session.cluster, Instruction(self._new_id(), node, 0, cancel=True)
                 )
-        session.uncordoned = set(cordoned) | (set() if seen.full else session.uncordoned)
+        session.uncordoned = set(cordoned) | (set() if full else session.uncordoned)
 
     def _session(self, cluster: str) -> Session | None:
         session = self._open.get(cluster)

@@ -5,8 +5,10 @@ to that cluster, and to the one it concerned before: as failed, or as withdrawn,
 since of the frames in between some may have been superseded. A machine that failed and lost its
 binding is shown as failed until its provider has healed it. What a cluster without a session misses
 it is told by the replay, which reads each machine when its turn comes; farewells, which no replay
-would show, are kept for it. States on the way to a cluster are told a moment later, if they last;
-of an order that still waits its turn, or for its provider's answer, that is patient for longer.
+would show, are kept for it. One that was on its way when the shard died is not: a machine that a
+cluster names as its own and is not is taken back whenever it is named. States on the way to a
+cluster are told a moment later, if they last; of an order that still waits its turn, or for its
+provider's answer, that is patient for longer.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from bigfleet.model import Machine, MachineState
-from bigfleet.shard.sessions.frames import gone, node_key, node_state
+from bigfleet.shard.sessions.frames import given_away, gone, node_key, node_state
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 S = MachineState
@@ -92,11 +94,14 @@ class NodeUpdates:
         node_name: Callable[[str], str],
         lines: Lines,
         moment_seconds: float = MOMENT_SECONDS,
+        is_given_away: Callable[[str], bool] = lambda machine_id: False,
     ) -> None:
+        """`is_given_away` says of a machine that is not there whether it is another shard's."""
         self._machines = machines
         self._node_name = node_name
         self._lines = lines
         self._moment = moment_seconds
+        self._is_given_away = is_given_away
         self._failed: dict[str, str] = {}
         """Machines without a binding that a cluster sees as failed, and which cluster."""
         self._farewells: dict[str, OrderedDict[str, pb.NodeStateUpdate]] = {}
@@ -136,6 +141,23 @@ class NodeUpdates:
                 continue
             if not self._is_shown(cluster, self._machines.get(update.machine_id)):
                 self._keep_farewell(cluster, update)
+
+    def take_back(self, cluster: str, machine_ids: Iterable[str]) -> list[str]:
+        """A cluster takes these for its own: those it is told it does not have.
+
+        Of a machine that is not there, nothing is said unless it was given away: it may come with
+        the next List.
+        """
+        told: list[str] = []
+        for machine_id in machine_ids:
+            machine = self._machines.get(machine_id)
+            if machine is None and self._is_given_away(machine_id):
+                self._farewell(cluster, given_away(machine_id, cluster))
+                told.append(machine_id)
+            elif machine is not None and not self._is_shown(cluster, machine):
+                self._farewell(cluster, _withdrawal(machine, cluster))
+                told.append(machine_id)
+        return told
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good."""
@@ -201,9 +223,7 @@ class NodeUpdates:
             self._failed[after.id] = cluster
             self._lines.send(cluster, self._frame(after, cluster), node_key(after.id))
         else:
-            # What goes on between the machine and somebody else is no business of this cluster.
-            shown = replace(after, state=S.IDLE) if concerns(after) else after
-            self._farewell(cluster, node_state(shown, cluster, withdrawn=True))
+            self._farewell(cluster, _withdrawal(after, cluster))
 
     def _end_failure(self, before: Machine | None, after: Machine | None, now: str) -> None:
         if before is None or (after is not None and after.state is S.FAILED):
@@ -230,6 +250,12 @@ class NodeUpdates:
     def _take_farewell(self, cluster: str, machine_id: str) -> pb.NodeStateUpdate | None:
         kept = self._farewells.get(cluster)
         return None if kept is None else kept.pop(machine_id, None)
+
+
+def _withdrawal(machine: Machine, cluster: str) -> pb.NodeStateUpdate:
+    # What goes on between the machine and somebody else is no business of this cluster.
+    shown = replace(machine, state=S.IDLE) if concerns(machine) else machine
+    return node_state(shown, cluster, withdrawn=True)
 
 
 def _shows(before: Machine, after: Machine) -> bool:

@@ -9,6 +9,7 @@ from bigfleet.model import Machine, MachineState
 from bigfleet.shard.nodes import NodeSeen
 from bigfleet.shard.sessions.errors import SessionEnd
 from bigfleet.shard.sessions.updates import NodeUpdates
+from bigfleet_api.v1alpha1 import shard_pb2
 from operators import Desk, Line, hello, machine, stamp, turns
 
 S = MachineState
@@ -197,6 +198,70 @@ async def test_a_node_name_is_told_when_it_becomes_known() -> None:
     assert [f.node_state_update.node_name for f in line.heard()] == ["node-1"]
     desk.observed.set_nodes("c-1", [NodeSeen("node-1", machine_id="m-1", ready=True)], full=True)
     assert await told(line) == []
+
+
+def naming(*machine_ids: str, full: bool = True) -> shard_pb2.NodeObservations:
+    """A cluster takes these machines for its nodes."""
+    nodes = [shard_pb2.NodeObservation(node_name=f"n-{m}", machine_id=m) for m in machine_ids]
+    return shard_pb2.NodeObservations(nodes=nodes, full=full)
+
+
+@pytest.mark.parametrize(
+    ("now", "told_of_it"),
+    [
+        (machine("m-1", S.IDLE), ("m-1", "Idle", True)),
+        (machine("m-1", cluster="c-2"), ("m-1", "Idle", True)),
+        (machine("m-1", S.IDLE, stamped="c-2"), ("m-1", "Idle", True)),
+        (machine("m-1", S.SPECULATIVE), ("m-1", "Speculative", True)),
+    ],
+)
+async def test_a_machine_that_left_while_the_shard_was_dead_is_taken_back_when_it_is_named(
+    now: Machine, told_of_it: Told
+) -> None:
+    desk = Desk()
+    desk.book.take(now)
+    line = await desk.greet()
+    line.say(seen=naming("m-1", full=False))
+    assert await told(line) == [told_of_it]
+
+
+async def test_a_machine_that_was_given_to_another_shard_is_taken_back_when_it_is_named() -> None:
+    desk = Desk()
+    desk.given.add("m-1")
+    line = await desk.greet()
+    line.say(seen=naming("m-1"))
+    assert await told(line) == [("m-1", "Idle", True)]
+
+
+async def test_what_is_a_clusters_own_or_not_known_yet_is_not_taken_back() -> None:
+    desk = Desk()
+    desk.book.take(machine("m-1", cluster="c-1"))
+    desk.book.take(machine("m-2", S.DRAINING, cluster="c-1"))
+    desk.book.take(machine("m-3", S.IDLE, stamped="c-1"))
+    line = await desk.greet()
+    await told(line)
+    line.say(seen=naming("m-1", "m-2", "m-3", "m-4"))
+    assert [what for what in await told(line) if what[2]] == []
+    # The next List says what it is.
+    desk.book.take(machine("m-4", S.IDLE))
+    line.say(seen=naming("m-1", "m-2", "m-3", "m-4"))
+    assert await told(line) == [("m-4", "Idle", True)]
+
+
+async def test_a_machine_is_taken_back_once_and_again_if_it_came_and_left_in_between() -> None:
+    desk = Desk()
+    desk.book.take(machine("m-1", S.IDLE))
+    line = await desk.greet()
+    for full in (True, False, True):
+        line.say(seen=naming("m-1", full=full))
+    assert await told(line) == [("m-1", "Idle", True)]
+    desk.book.take(machine("m-1", cluster="c-1"))
+    line.say(seen=naming("m-1"))
+    await told(line)
+    desk.book.take(machine("m-1", S.IDLE))
+    await told(line)
+    line.say(seen=naming("m-1"))
+    assert await told(line) == [("m-1", "Idle", True)]
 
 
 async def test_the_cluster_left_on_an_idle_record_means_nothing() -> None:
