@@ -19,10 +19,10 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
 
 from bigfleet.observe.cycles import CycleRing
-from bigfleet.observe.scraping import RightOfWay, Unhurried
+from bigfleet.observe.page import MetricsPage
+from bigfleet.observe.scraping import Courtesy, RightOfWay
 
 Query = Mapping[str, list[str]]
 _IDLE_SECONDS: Final = 10.0
@@ -153,6 +153,7 @@ def _split(address: str, flag: str) -> tuple[str, int]:
 
 def _handler(pages: Pages) -> type[BaseHTTPRequestHandler]:
     known = ("/metrics", "/healthz", "/readyz", *pages.more)
+    metrics = MetricsPage(pages.registry)
 
     class Handler(BaseHTTPRequestHandler):
         """The pages of one component."""
@@ -176,8 +177,7 @@ def _handler(pages: Pages) -> type[BaseHTTPRequestHandler]:
 
         def _page(self, path: str, query: Query) -> Answer:
             if path == "/metrics":
-                encode, kind = choose_encoder(self.headers.get("Accept", ""))
-                return Answer(encode(Unhurried(pages.registry, pages.way)), kind)
+                return Answer(*metrics.write(self.headers.get("Accept", ""), Courtesy(pages.way)))
             if path == "/healthz":
                 return Answer(b"ok\n")
             if path == "/readyz":

@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
+
+from bigfleet.observe.distribution import Distribution
+from bigfleet.observe.page import Registry
 
 # Creation times would be a second series beside every counter and histogram.
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -40,7 +43,7 @@ class Instruments:
     """Makes instruments of one component: `bigfleet_shard_` and the name."""
 
     prefix: str
-    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    registry: CollectorRegistry = field(default_factory=Registry)
 
     def counter(self, name: str, meaning: str, **labels: Values) -> Counter:
         """A counter; its name ends in `_total`."""
@@ -56,16 +59,15 @@ class Instruments:
 
     def histogram(
         self, name: str, meaning: str, bounds: Sequence[float], **labels: Values
-    ) -> Histogram:
+    ) -> Distribution:
         """A histogram of seconds."""
-        made = Histogram(
-            self.prefix + name, meaning, tuple(labels), registry=self.registry, buckets=bounds
-        )
+        made = Distribution(self.prefix + name, meaning, bounds, tuple(labels))
+        self.registry.register(made)
         _present(made, labels)
         return made
 
 
-def _present(made: Counter | Gauge | Histogram, labels: dict[str, Values]) -> None:
+def _present(made: Counter | Gauge | Distribution, labels: dict[str, Values]) -> None:
     """Series whose labels are all closed are there from the start, with the value 0."""
     if labels and all(labels.values()):
         for values in itertools.product(*labels.values()):

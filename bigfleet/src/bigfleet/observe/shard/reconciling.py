@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter
 
 from bigfleet.model import REJECT_REASONS, CapacityType
 from bigfleet.observe.buckets import MEDIUM
+from bigfleet.observe.distribution import Series
 from bigfleet.observe.metrics import CAPACITY_TYPES, OPEN, Instruments
 from bigfleet.observe.shard.fleet import capacity_label
 
@@ -49,7 +50,7 @@ class Reconciling:
             region=OPEN,
         )
         self._merged: dict[tuple[str, str], int] = {}
-        self._per_call: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
+        self._per_call: dict[tuple[str, str, str], tuple[Counter, Series]] = {}
         """Series by what they are about: looking them up costs more than counting."""
 
     def provider_known(self, provider: str, region: str) -> None:
