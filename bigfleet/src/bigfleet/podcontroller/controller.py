@@ -31,11 +31,16 @@ from bigfleet.model import QuantityError, parse_resources
 from bigfleet.podcontroller.demand import Verdict, verdict
 from bigfleet.podcontroller.ownership import Ownership, Whose
 from bigfleet.podcontroller.penalties import Defaults
-from bigfleet.podcontroller.pods import Pod, Request
+from bigfleet.podcontroller.pods import Pod, Request, UpcomingNode
 from bigfleet.podcontroller.request import Document, request_name, translate
+from bigfleet.podcontroller.stuck import StuckPods, is_met, second_name, second_of
 
 READ_REQUESTS: Final = CAPACITY_REQUESTS.read_as(Request)
 _PENDING: Final = {"status": {"phase": "Pending"}}
+ASKED_AGAIN: Final = (
+    "It fits on no node although everything that was asked for has come: room for it is asked for "
+    "once more."
+)
 Key = tuple[str, str]
 """Namespace and name of a Pod."""
 _log = logging.getLogger(__name__)
@@ -64,18 +69,21 @@ class PodController:
         counts: Counts,
         rng: Random,
         defaults: Defaults,
+        stuck: StuckPods,
         *,
         adopts: bool,
         workers: int,
     ) -> None:
         self._client, self._events, self._ownership = client, events, ownership
         self._counts, self._rng, self._defaults = counts, rng, defaults
-        self._adopts, self._workers = adopts, workers
+        self._stuck, self._adopts, self._workers = stuck, adopts, workers
         self._pods: dict[Key, Pod] = {}
         self._on_node: dict[str, set[Key]] = {}
         self._requests: dict[Key, Request] = {}
         self._of_name: dict[Key, set[str]] = {}
         """Names of CapacityRequests by the Pod they name as their owner."""
+        self._again: dict[Key, str] = {}
+        """Pods that are to have a second request, with their UIDs."""
         self._queue: dict[Key, None] = {}
         self._busy: set[Key] = set()
         self._backoffs: dict[Key, Backoff] = {}
@@ -126,6 +134,10 @@ class PodController:
         if change.new is None or change.old is None or change.new.spec != change.old.spec:
             self._put(pod)
 
+    def machine_seen(self, change: Change[UpcomingNode]) -> None:
+        """An UpcomingNode came, changed or went."""
+        self._stuck.machine_seen(change)
+
     def _node_changed(self, node_name: str) -> None:
         for key in self._on_node.get(node_name, ()):
             self._put(key)
@@ -147,6 +159,8 @@ class PodController:
                 for _ in range(self._workers):
                     group.create_task(self._work())
                 group.create_task(self._judge_nodes())
+                if self._stuck.after:
+                    group.create_task(self._judge_stuck())
         finally:
             self._busy.clear()
 
@@ -190,6 +204,7 @@ class PodController:
         """Make so what should be; the outcome as it is counted."""
         pod = self._pods.get(key)
         if pod is None:
+            self._again.pop(key, None)
             await self._drop_others(key, "")
             return "pod_gone"
         uid = pod.metadata.uid
@@ -204,7 +219,23 @@ class PodController:
         if translation.request is None:
             await self._drop(key, uid)
             return "pod_skipped"
-        return await self._ensure(pod, translation.request)
+        outcome = await self._ensure(pod, translation.request)
+        return await self._follow_second(pod, translation.request) or outcome
+
+    async def _follow_second(self, pod: Pod, first: Document) -> str:
+        """A Pod's second request, where it has or gets one; empty where nothing was made."""
+        there = self._second(pod)
+        if there is not None and not self._stuck.after:
+            await self._delete(there)
+        elif there is not None or self._again.get(pod.key) == pod.metadata.uid:
+            outcome = await self._ensure(pod, second_of(first, pod))
+            self._again.pop(pod.key, None)
+            return outcome if there is None else ""
+        return ""
+
+    def _second(self, pod: Pod) -> Request | None:
+        name = second_name(pod.metadata.name, pod.metadata.uid)
+        return self._requests.get((pod.metadata.namespace, name))
 
     def _is_foreign(self, node_name: str) -> bool:
         if not node_name or not self._adopts:
@@ -252,9 +283,11 @@ class PodController:
 
     async def _drop(self, key: Key, uid: str) -> None:
         namespace, pod_name = key
-        there = self._requests.get((namespace, request_name(pod_name, uid)))
-        if there is not None:
-            await self._delete(there)
+        self._again.pop(key, None)
+        for name in (request_name(pod_name, uid), second_name(pod_name, uid)):
+            there = self._requests.get((namespace, name))
+            if there is not None:
+                await self._delete(there)
 
     async def _drop_others(self, key: Key, uid: str) -> None:
         """Requests of earlier Pods of the same name."""
@@ -279,6 +312,22 @@ class PodController:
                 if keys and self._adopts and self._ownership.whose(node_name) is Whose.FOREIGN:
                     for key in keys & self._of_name.keys():
                         self._put(key)
+
+    async def _judge_stuck(self) -> None:
+        """A Pod that fits nowhere although all has come gets a second request."""
+        while True:
+            await asyncio.sleep(self._stuck.pause)
+            met = [
+                pod
+                for (namespace, name), pod in self._pods.items()
+                if not pod.spec.node_name
+                and is_met(self._requests.get((namespace, request_name(name, pod.metadata.uid))))
+                and self._second(pod) is None
+            ]
+            for pod in self._stuck.choose(met):
+                self._warn(pod, ASKED_AGAIN)
+                self._again[pod.key] = pod.metadata.uid
+                self._put(pod.key)
 
     def _warn(self, pod: Pod, words: str) -> None:
         meta = pod.metadata

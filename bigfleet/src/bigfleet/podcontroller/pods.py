@@ -184,6 +184,7 @@ class RequestStatus(_Part, frozen=True):
     """How far a CapacityRequest is."""
 
     phase: str = ""
+    conditions: tuple[Condition, ...] | None = ()
 
 
 class Request(_Part, frozen=True):

@@ -36,12 +36,12 @@ class Translation:
     notes: tuple[str, ...] = ()
 
 
-def request_name(pod_name: str, uid: str) -> str:
+def request_name(pod_name: str, uid: str, prefix: str = _PREFIX) -> str:
     """The one name of a Pod's CapacityRequest."""
     tail = "-" + hashlib.sha256(uid.encode()).hexdigest()[:_HASH_DIGITS]
-    room = LONGEST_NAME - len(_PREFIX) - len(tail)
+    room = LONGEST_NAME - len(prefix) - len(tail)
     # A name that was cut must not end in what only stands between letters.
-    return _PREFIX + pod_name[:room].rstrip(".-") + tail
+    return prefix + pod_name[:room].rstrip(".-") + tail
 
 
 def translate(pod: Pod, defaults: Defaults) -> Translation:

@@ -34,6 +34,7 @@ from bigfleet.podcontroller.penalties import read_defaults
 from bigfleet.podcontroller.pods import Node, Pod, UpcomingNode
 from bigfleet.podcontroller.request import OWNED_BY_POD
 from bigfleet.podcontroller.settings import PodControllerSettings
+from bigfleet.podcontroller.stuck import StuckPods
 
 COMPONENT: Final = "bigfleet-pod-controller"
 _URGENT_QPS: Final = 20.0
@@ -77,6 +78,7 @@ async def serve(
             metrics,
             Random(),
             defaults,
+            StuckPods(settings.ask_again_after, time.time),
             adopts=settings.adopts,
             workers=settings.workers,
         )
@@ -109,6 +111,7 @@ class Watches:
         self._upcoming = Informer(client, UPCOMING_NODES.read_as(UpcomingNode))
         self._nodes.on_change(lambda change: _node(ownership, change))
         self._upcoming.on_change(lambda change: _machine(ownership, change))
+        self._upcoming.on_change(controller.machine_seen)
         self._requests.on_change(controller.request_seen)
         self._pods.on_change(controller.pod_seen)
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bigfleet.observe.settings import ProcessSettings
+from bigfleet.observe.settings import Duration, ProcessSettings
 
 
 class PodControllerSettings(ProcessSettings):
@@ -18,6 +18,11 @@ class PodControllerSettings(ProcessSettings):
         "true",
         description="Leave Pods on nodes that BigFleet did not bring to those nodes; false counts "
         "them as demand.",
+    )
+    ask_again_after: Duration = Field(
+        0.0,
+        description="Ask a second time for the room of a Pod that has fitted on no node for so "
+        "long, although everything that was asked for had come; 0 never does.",
     )
     priority_class_defaults: Path | None = Field(
         None, description="A YAML file with penalties by PriorityClass."
