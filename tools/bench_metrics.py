@@ -1,23 +1,26 @@
 """The row of bench/results.json about scrapes: what reading /metrics does to a shard's cycles.
 
-One shard of 50,000 machines whose demand keeps changing, as processes over real gRPC. Blocks with
-and without scrapes alternate, so that whatever else the machine does meets both alike. Within a
-block /metrics is read every second, fifteen times as often as by the charts: with theirs a scrape
-would meet one cycle of a thousand, and no p99 would show it. Cycles follow each other closely, so
-that three minutes have thousands of them.
+One shard of 50,000 machines whose demand keeps changing, as processes over real gRPC; the shard has
+a core of its own where there are several, so that others do not blur what is looked for. Time is
+cut into seconds: of every two, one has a scrape and one has none, drawn by lot, so that whatever
+else the machine does meets both alike. That is eight times as often as the charts scrape: with
+theirs a scrape would meet one cycle of a thousand, and no p99 would show it. Cycles follow each
+other closely, so that three minutes have thousands of them.
 
-The value is the p99 of all cycles with scrapes over the p99 of all cycles without. The other
-figures are of the ratios of neighbouring blocks; their spread says how far the value can be
+The value is the p99 of all cycles in seconds with a scrape over the p99 of all others. The other
+figures are the same ratio of each tenth of the time; their spread says how far the value can be
 trusted. Prints the row as JSON; progress on stderr.
 """
 
 import json
+import os
 import sys
-import threading
 import time
 import urllib.request
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -26,64 +29,85 @@ from bigfleet.cli.measured_rows import Bar, Found, expect, print_rows, quantiles
 from bigfleet.simulate.workloads import make_workload
 
 MACHINES: Final = 50_000
-PAIRS: Final = 9
-BLOCK_SECONDS: Final = 7.0
-CALM_NANOS: Final = 500_000_000
-"""After cycles were asked for; what that cost is not counted."""
-SCRAPE_SECONDS: Final = 1.0
+PAIRS: Final = 70
+TENTHS: Final = 10
 LEAST_SERIES: Final = 1_000
 LEAST_CYCLES: Final = 2_000
 COMMAND: Final = "make bench ONLY=metrics"
 FLAGS: Final = ("--min-cycle-gap=5ms",)
 BEAT: Final = 3.0
+_NS: Final = 1_000_000_000
 
 
 class Scrapes:
-    """Reads /metrics as a Prometheus does, while it is told to."""
+    """Reads /metrics as a Prometheus does, when it is told to."""
 
     def __init__(self, address: str) -> None:
         self._url = f"http://{address}/metrics"
-        self._chance = Random(1)
         self.series = 0
         self.milliseconds: list[float] = []
 
-    @contextmanager
-    def going_on(self) -> Iterator[None]:
-        """Around a block with scrapes."""
-        over = threading.Event()
-        thread = threading.Thread(target=self._read_until, args=(over,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-
-    def _read_until(self, over: threading.Event) -> None:
-        # At any moment of its second, so that scrapes and cycles do not keep step.
-        while not over.wait(SCRAPE_SECONDS * (0.5 + self._chance.random())):
-            began = time.perf_counter()
-            with urllib.request.urlopen(self._url, timeout=30) as answer:
-                text = answer.read().decode()
-            self.milliseconds.append((time.perf_counter() - began) * 1e3)
-            self.series = sum(1 for line in text.splitlines() if not line.startswith("#"))
+    def read(self) -> None:
+        """One scrape."""
+        began = time.perf_counter()
+        with urllib.request.urlopen(self._url, timeout=30) as answer:
+            text = answer.read().decode()
+        self.milliseconds.append((time.perf_counter() - began) * 1e3)
+        self.series = sum(1 for line in text.splitlines() if not line.startswith("#"))
 
 
-class Cycles:
-    """The shard's cycles, read after they are over: asking for them is work for the shard too."""
+@dataclass(frozen=True, slots=True)
+class Second:
+    """One second, with or without a scrape."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._shard = bench.shard
-        self._last = int(bench.shard.cycles()[-1]["cycle"])
+    begin: int
+    end: int
+    has_scrape: bool
 
-    def block(self) -> list[float]:
-        """Milliseconds of the cycles that begin within one block from now."""
-        begin = time.time_ns() + CALM_NANOS
-        time.sleep(BLOCK_SECONDS)
-        end = time.time_ns()
-        found = self._shard.cycles(self._last)
-        self._last = int(found[-1]["cycle"])
-        return [c["wall_ns"] / 1e6 for c in found if begin <= c["start_unix_nanos"] < end]
+
+def seconds_of(scrapes: Scrapes, chance: Random) -> Iterator[Second]:
+    """Seconds in pairs: one with a scrape, one without, in an order drawn by lot."""
+    for _ in range(PAIRS):
+        for has_scrape in chance.sample((True, False), 2):
+            begin = time.time_ns()
+            if has_scrape:
+                # At any moment, so that scrapes and cycles do not keep step; but not so late that
+                # the next second would feel it.
+                time.sleep(chance.uniform(0.0, 0.7))
+                scrapes.read()
+            time.sleep(max(0.0, (begin + _NS - time.time_ns()) / _NS))
+            yield Second(begin, time.time_ns(), has_scrape)
+
+
+def cycles_within(bench: Bench, since: int, seconds: Sequence[Second]) -> list[list[float]]:
+    """Milliseconds of the cycles that began in each second; asked for when all is over."""
+    starts = [second.begin for second in seconds]
+    found: list[list[float]] = [[] for _ in seconds]
+    for cycle in bench.shard.cycles(since):
+        place = bisect_right(starts, cycle["start_unix_nanos"]) - 1
+        if place >= 0 and cycle["start_unix_nanos"] < seconds[place].end:
+            found[place].append(cycle["wall_ns"] / 1e6)
+    return found
+
+
+def own_core(bench: Bench) -> None:
+    """Give the shard a core of its own, where there are several."""
+    cores = sorted(os.sched_getaffinity(0))
+    assert bench.shard.child is not None
+    mine = bench.shard.child.process.pid
+    for process in (os.getpid(), mine, bench.provider.process.pid, bench.operators.process.pid):
+        given = cores[:1] if process == mine else cores[1:] or cores
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), given)
+
+
+def p99_ratio(seconds: Sequence[Second], cycles: Sequence[Sequence[float]]) -> float:
+    """Cycle p99 in seconds with a scrape over cycle p99 in the others."""
+    found = []
+    for has_scrape in (True, False):
+        chosen = (c for s, c in zip(seconds, cycles, strict=True) if s.has_scrape is has_scrape)
+        found.append(quantiles([ms for each in chosen for ms in each])["p99"])
+    return found[0] / found[1]
 
 
 def scrape_effect() -> Found:
@@ -91,37 +115,34 @@ def scrape_effect() -> Found:
     needs = len(make_workload("steady", MACHINES).scenario.needs)
     with running("steady", MACHINES, interval=BEAT, flags=FLAGS) as bench:
         bench.shard.wait_cycle("with all demand", 180.0, needs=needs)
+        own_core(bench)
         calm = int(bench.shard.cycles()[-1]["cycle"])
-        bench.shard.wait_cycle("after the start", 120.0, cycle=calm + 30)
+        first = int(bench.shard.wait_cycle("after the start", 120.0, cycle=calm + 300)["cycle"])
         scrapes = Scrapes(f"127.0.0.1:{bench.shard.http}")
-        pairs = list(_blocks(Cycles(bench), scrapes))
-    without = [ms for block, _ in pairs for ms in block]
-    scraped = [ms for _, block in pairs for ms in block]
-    expect(scrapes.series >= LEAST_SERIES, f"only {scrapes.series} series were scraped")
-    expect(min(len(without), len(scraped)) >= LEAST_CYCLES, f"only {len(scraped)} cycles were run")
-    expect(max(scrapes.milliseconds) <= 100, f"a scrape took {max(scrapes.milliseconds):.0f} ms")
-    read = scrapes.milliseconds
-    for name, samples in (("without", without), ("with", scraped), ("scrapes", read)):
+        seconds = list(seconds_of(scrapes, Random(1)))
+        cycles = cycles_within(bench, first, seconds)
+    return judged(seconds, cycles, scrapes)
+
+
+def judged(seconds: Sequence[Second], cycles: Sequence[Sequence[float]], scrapes: Scrapes) -> Found:
+    """The figures, if what was measured is what is asked for."""
+    arms = {
+        name: [ms for s, c in zip(seconds, cycles, strict=True) if s.has_scrape is has for ms in c]
+        for name, has in (("without", False), ("with", True))
+    }
+    for name, samples in (*arms.items(), ("scrapes", scrapes.milliseconds)):
         shown = {key: round(value, 2) for key, value in quantiles(samples).items()}
         print(f"  {name}: {len(samples)} {json.dumps(shown)}", file=sys.stderr, flush=True)
-    ratios = [_p99(block) / _p99(other) for other, block in pairs]
-    return Found(samples=ratios, value=round(_p99(scraped) / _p99(without), 3))
-
-
-def _blocks(cycles: Cycles, scrapes: Scrapes) -> Iterator[tuple[list[float], list[float]]]:
-    """Pairs of blocks without and with scrapes."""
-    # The first one sees what is left over of the start, and is on no one's side.
-    cycles.block()
-    for pair in range(PAIRS):
-        # Who comes first changes, so that a load that grows or ends is on no one's side.
-        without = cycles.block() if pair % 2 else []
-        with scrapes.going_on():
-            scraped = cycles.block()
-        yield without or cycles.block(), scraped
-
-
-def _p99(milliseconds: Sequence[float]) -> float:
-    return quantiles(milliseconds)["p99"]
+    fewest, slowest = min(map(len, arms.values())), max(scrapes.milliseconds)
+    expect(scrapes.series >= LEAST_SERIES, f"only {scrapes.series} series were scraped")
+    expect(fewest >= LEAST_CYCLES, f"only {fewest} cycles were run")
+    expect(slowest <= 100, f"a scrape took {slowest:.0f} ms")
+    tenth = len(seconds) // TENTHS
+    parts = [
+        p99_ratio(seconds[at : at + tenth], cycles[at : at + tenth])
+        for at in range(0, tenth * TENTHS, tenth)
+    ]
+    return Found(samples=parts, value=round(p99_ratio(seconds, cycles), 3))
 
 
 ROWS: Final = {"metrics.scrape-effect.50000": Bar(scrape_effect, 1.05, "ratio")}

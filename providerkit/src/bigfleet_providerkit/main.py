@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn, TypeVar
 
 import uvloop
+from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit.errors import OptionError, StartError
 from bigfleet_providerkit.logs.setup import make_logger
@@ -61,7 +62,7 @@ def run(spec: ProviderSpec[O], argv: list[str], environ: Mapping[str, str]) -> i
     if words and words[0] not in COMMANDS:
         raise OptionError(f"unknown command {words[0]!r}; choose from {', '.join(COMMANDS)}")
     if not words:
-        return uvloop.run(serve(spec, options))
+        return uvloop.run(live(spec, options))
     if words[0] == "check":
         return uvloop.run(check(spec, options))
     from bigfleet_providerkit.admin.client import ask
@@ -82,11 +83,23 @@ def settle_down() -> None:
     sys.setswitchinterval(SWITCH_INTERVAL)
 
 
-async def serve(spec: ProviderSpec[O], options: O) -> int:
+async def live(spec: ProviderSpec[O], options: O) -> int:
+    """Serve; what nobody foresaw is told in the log like everything else."""
+    log = make_logger(options.log_level, options.log_format)
+    try:
+        return await serve(spec, options, log)
+    except StartError:
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        log.error("component exited", error=why, exc_info=error)
+        return 1
+
+
+async def serve(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) -> int:
     """Serve until a signal comes."""
     from bigfleet_providerkit.running import start
 
-    log = make_logger(options.log_level, options.log_format)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -19,7 +19,7 @@ import typer
 import uvloop
 from rich.markup import escape
 
-from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.errors import CommandError, FailureError, InputError
 from bigfleet.observe.logs import configure_logs
 from bigfleet.observe.settings import Flag, ProcessSettings, SettingsError
 
@@ -44,10 +44,13 @@ def process_command(
             uvloop.run(_until_told(loaded, serve))
         except refusals as error:
             raise FailureError(str(error)) from error
-        except ExceptionGroup as group:
-            for leaf in _leaves(group):
-                _log.error("component exited", extra={"error": f"{type(leaf).__name__}: {leaf}"})
-            raise FailureError("a part of the component failed; its log says which") from group
+        except CommandError:
+            raise
+        except Exception as error:
+            for leaf in _leaves(error):
+                why = f"{type(leaf).__name__}: {leaf}"
+                _log.error("component exited", extra={"error": why}, exc_info=leaf)
+            raise FailureError("a part of the component failed; its log says which") from error
 
     parameters = [_parameter(flag) for flag in settings.flags()]
     parameters.append(_option("config", Path | None, "A YAML file with the same keys."))
@@ -84,11 +87,10 @@ def _option(field: str, kind: Any, words: str, *names: str) -> inspect.Parameter
     )
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    found: list[BaseException] = []
-    for error in group.exceptions:
-        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
-    return found
+def _leaves(error: BaseException) -> list[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
 
 
 def version() -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from log_lines import Line, look_for, of_records, promised
 
 from bigfleet.cli import process as cli_process
 from bigfleet.cli.errors import FailureError
@@ -38,47 +39,6 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
 from sim.slots import S
 from whole.living import GI, Setting, Wants, Whole, cluster, live, provider
-
-INFO, WARN, ERROR = logging.INFO, logging.WARNING, logging.ERROR
-LINES: list[tuple[int, str, tuple[str, ...]]] = [
-    (INFO, "shard started", ("execute_workers", "queue_capacity")),
-    (INFO, "shard stopped", ()),
-    (INFO, "operator session opened", ("cluster",)),
-    (INFO, "operator session closed", ("cluster",)),
-    (INFO, "dialing out-of-tree provider", ("address",)),
-    (INFO, "decision audit log enabled", ()),
-    (INFO, "coord client started", ("address",)),
-    (INFO, "coord client stopped", ("address",)),
-    (WARN, "shortfalls detected", ("count", "top_fingerprints")),
-    (WARN, "rollup quarantined", ("cluster", "rows", "baseline", "consecutive")),
-    (WARN, "quarantined rollup accepted", ("cluster", "rows", "baseline", "consecutive")),
-    (ERROR, "rollup rejected at ingest validation; keeping last-known-good demand",
-     ("cluster", "error")),
-    (WARN, "provider machine rejected at ingest", ("machine", "reason", "error")),
-    (WARN, "shard_metadata decode failed at ingest", ("machine", "reason", "error")),
-    (INFO, "dry-run: would execute action", ("kind", "machine", "cluster", "reason", "grace")),
-    (WARN, "actuation paused: decided actions suppressed", ("count",)),
-    (WARN, "reclaim blast-radius cap engaged", ("deferred_reclaims", "cap_fraction")),
-    (WARN, "reclaim fallback: no operator session", ("machine", "cluster")),
-    (ERROR, "provider fenced this shard's mutation", ("machine", "method", "epoch", "sequence")),
-    (WARN, "action failed", ("kind", "machine", "outcome", "error")),
-    (WARN, "reconcile failed", ("provider", "error")),
-    (WARN, "inventory remove failed", ("machine", "error")),
-    (WARN, "operator message handling", ("cluster",)),
-    (WARN, "operator session recv error", ("cluster", "error")),
-    (WARN, "ReportShard failed", ("address", "error")),
-    (ERROR, "operator session identity rejected", ("cluster", "identity")),
-    (ERROR, "shard rejected read identity", ("identity",)),
-    (ERROR, "coordinator term validation failed", ("term",)),
-    (INFO, "phase attribution", ("cycle",)),
-    (INFO, "reclaim attribution", ("cycle",)),
-    (INFO, "gang attribution", ("cycle",)),
-    (INFO, "satisfied gang attribution", ("cycle",)),
-    (INFO, "listening", ("addr",)),
-    (INFO, "metrics serving", ("addr",)),
-    (INFO, "signal received, shutting down", ()),
-    (ERROR, "component exited", ("error",)),
-]  # fmt: skip
 
 
 class Ear(logging.Handler):
@@ -112,14 +72,11 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[logging.LogRe
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("level", "words", "keys"), LINES, ids=[words for _, words, _ in LINES])
+@pytest.mark.parametrize("line", promised("shard", "all"), ids=str)
 def test_a_line_is_said_with_its_level_and_its_keys(
-    log: list[logging.LogRecord], level: int, words: str, keys: tuple[str, ...]
+    log: list[logging.LogRecord], line: Line
 ) -> None:
-    found = [record for record in log if record.getMessage().startswith(words)]
-    assert found, f"nobody said {words!r}"
-    assert level in {record.levelno for record in found}
-    assert any(all(hasattr(record, key) for key in keys) for record in found), vars(found[0])
+    look_for(line, of_records(log))
 
 
 # -- what provokes them ----------------------------------------------------------------------------
