@@ -26,6 +26,8 @@ from sim.world import Build, World
 LEAST_PEACE_SECONDS: Final = 180.0
 MOST_PEACE_SECONDS: Final = 1200.0
 """Drains alone may take ten minutes of grace."""
+LONGEST_DRAIN_SECONDS: Final = 660.0
+"""A drain that is stuck ends with its grace, and the machine is free soon after."""
 REST_SECONDS: Final = 150.0
 STOP_SECONDS: Final = 20.0
 _LOOK_SECONDS: Final = 60.0
@@ -146,7 +148,8 @@ async def _settle(world: World) -> None:
     latest = loop.time() + MOST_PEACE_SECONDS * len(world.hosts)
     await asyncio.sleep(LEAST_PEACE_SECONDS)
     while (complaint := unsettled(world)) is not None:
-        if loop.time() >= max(latest, world.phantoms_until + MOST_PEACE_SECONDS / 2):
+        drained = min(world.monitor.last_order_at, latest) + LONGEST_DRAIN_SECONDS
+        if loop.time() >= max(latest, drained, world.phantoms_until + MOST_PEACE_SECONDS / 2):
             world.trace.broken(*complaint)
         await asyncio.sleep(_LOOK_SECONDS)
     world.trace.note("world", "settled")
