@@ -3,9 +3,10 @@
 A reclaim is forced when, since the machine was last claimed, its cluster came to ask for less, or
 a machine arrived that had been ordered before it did, or supply of the cluster that was counted as
 lost came back, or when the machine is no Ready node and long past its deadline, or its provider
-has announced its end, or the gang it was taken for is new or asks for something else since a few
-minutes: it may have begun in a place that cannot hold it, and moves as a whole. Everything else is
-churn at unchanged demand: its target is zero.
+has announced its end, or the gang it was taken for moves as a whole: because it is new or asks for
+something else since a few minutes, and had begun in a place that cannot hold it, or because a need
+of higher priority has just taken one of its machines. Everything else is churn at unchanged demand:
+its target is zero.
 
 Demand is compared cluster by cluster: which of a cluster's rows a machine could have served is not
 asked, so a row that shrank excuses the reclaim of any machine of its cluster.
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision import ActionKind, Plan, Policy
+from bigfleet.decision.plan import Stamps
 from bigfleet.model import Machine, MachineState
 from bigfleet.model.columns import MachineColumns
 from bigfleet.model.lifecycle import BOUND
@@ -39,7 +41,7 @@ class Forced:
         self._ordered_at: dict[str, int] = {}
         """By which demand machines are on their way to a cluster: when it was read."""
         self._gangs: dict[tuple[str, str], int] = {}
-        """When gangs, by cluster and group, came or came to ask for something else."""
+        """When gangs, by cluster and group, came, asked for something else or lost a machine."""
         self._last_claimed: I64 = np.zeros(0, np.int64)
         self._last_cycle = 0
 
@@ -91,6 +93,8 @@ class Forced:
         when its demand was read: what was asked for after that, the plan does not know.
         """
         self._note(plan.carry.unclaimed_since, now, now if asked_at is None else asked_at)
+        self._note_taken(plan.fleet, plan.stamps, now)
+        self._note_taken(plan.fleet, plan.preempted_for, now)
         actions, fleet = plan.actions, plan.fleet
         rows = reclaimed
         if rows is None:
@@ -118,6 +122,15 @@ class Forced:
             return False
         stamp = fleet.symbols.stamp(identity, 0)
         return (stamp.cluster, stamp.group) in self._gangs
+
+    def _note_taken(self, fleet: MachineColumns, stamps: Stamps, now: int) -> None:
+        """Gangs of which a need of higher priority takes a machine with this plan."""
+        priority = fleet.symbols.identity_column("priority")
+        before = fleet.stamp[stamps.machine]
+        taken = (before >= 0) & (priority[stamps.identity] > priority[before])
+        for identity in np.unique(before[taken]).tolist():
+            old = fleet.symbols.stamp(identity, 0)
+            self.gangs_changed(old.cluster, [old.group], now)
 
     def _note(self, since: I64, now: int, asked_at: int) -> None:
         grown = np.zeros(len(since), np.int64)

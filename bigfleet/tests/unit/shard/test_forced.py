@@ -143,3 +143,17 @@ def test_what_a_gang_leaves_behind_is_forced_while_it_is_new_to_its_demand() -> 
     assert [world.cycle() for _ in range(20)] == [0] * 20
     world.now += 900 * SECOND
     assert world.cycle() == 2
+
+
+def test_what_is_left_of_a_gang_that_lost_a_machine_to_a_higher_need_is_forced() -> None:
+    world, gang = World(), replace(NEED, group="g")
+    stamped = Stamp.for_need(gang, 9)
+    world.inventory.put_many([m.but(stamp=stamped) for m in list(world.inventory)])
+    world.cycle(gang)
+    urgent = replace(NEED, profile=Profile.of([], priority=1_000), aggregate={"cpu": 4000})
+    assert world.cycle(urgent, gang) == 0
+    taken = next(iter(world.inventory))
+    world.inventory.put_many([taken.but(stamp=Stamp.for_need(urgent, 10))])
+    assert [world.cycle(urgent) for _ in range(20)] == [0] * 20
+    world.now += 900 * SECOND
+    assert world.cycle(urgent) == 1
