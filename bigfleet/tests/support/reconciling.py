@@ -30,6 +30,8 @@ from sim.loop import virtual_loop
 T = TypeVar("T")
 P = ParamSpec("P")
 SPECULATIVE, CREATING, IDLE, CONFIGURING, CONFIGURED, DRAINING, DELETING, FAILED = range(1, 9)
+DOWN = CallError(grpc.StatusCode.UNAVAILABLE, "down")
+ZONE = "topology.kubernetes.io/zone"
 _HOSTED = (IDLE, CONFIGURING, CONFIGURED, DRAINING, DELETING)
 _BOUND = (CONFIGURING, CONFIGURED, DRAINING)
 
@@ -161,6 +163,13 @@ class Cloud:
             await asyncio.sleep(self.seconds)
         if self.error is not None:
             raise self.error
+
+
+def cloud_of(*names: str, state: int = IDLE, name: str = "cloud") -> Cloud:
+    """A provider with machines of these names."""
+    cloud = Cloud(name)
+    cloud.put(*(record(each, state) for each in names))
+    return cloud
 
 
 class LoopClock:

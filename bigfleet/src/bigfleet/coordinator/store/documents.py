@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bigfleet.coordinator.store.changes import changes_of
-from bigfleet.coordinator.store.errors import SnapshotError, StoreError
-from bigfleet.coordinator.store.interface import TABLES, Row, Snapshot
+from bigfleet.coordinator.store.errors import SnapshotError, SnapshotMissingError, StoreError
+from bigfleet.coordinator.store.interface import TABLES, Loaded, Row, Snapshot
 
 FORMAT: Final = "bigfleet-coordinator-snapshot"
 VERSION: Final = 1
@@ -40,6 +40,13 @@ class Document:
     revision: int
     taken_at: int
     """Unix nanoseconds."""
+
+
+def document_of(loaded: Loaded, term: int, now: int) -> Document:
+    """What was read from a store under a leadership, as a document."""
+    if not loaded.revision:
+        raise SnapshotMissingError("nothing was written yet; there is nothing to save")
+    return Document(tuple(loaded.rows), term, loaded.revision, now)
 
 
 def encode(document: Document) -> Snapshot:

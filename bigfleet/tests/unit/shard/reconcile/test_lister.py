@@ -2,34 +2,25 @@
 
 import logging
 
-import grpc
 import pytest
 
 from bigfleet.model import Machine, MachineState
-from bigfleet.provider import CallError
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from reconciling import (
     CONFIGURED,
     CONFIGURING,
     CREATING,
+    DOWN,
     FAILED,
     IDLE,
     SPECULATIVE,
     Cloud,
     Shard,
+    cloud_of,
     on_virtual_time,
     record,
     shard_of,
 )
-
-DOWN = CallError(grpc.StatusCode.UNAVAILABLE, "down")
-ZONE = "topology.kubernetes.io/zone"
-
-
-def cloud_of(*names: str, state: int = IDLE, name: str = "cloud") -> Cloud:
-    cloud = Cloud(name)
-    cloud.put(*(record(each, state) for each in names))
-    return cloud
 
 
 @on_virtual_time

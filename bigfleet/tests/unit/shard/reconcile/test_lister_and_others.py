@@ -1,31 +1,21 @@
 """Answers that cross actions, providers that come and go, and machines that change their owner."""
 
-import grpc
-
 from bigfleet.model import Machine, MachineState
-from bigfleet.provider import CallError
 from bigfleet.shard.reconcile.ownership import Domains
 from reconciling import (
     CONFIGURED,
     CREATING,
+    DOWN,
     FAILED,
     IDLE,
     SPECULATIVE,
+    ZONE,
     Cloud,
+    cloud_of,
     on_virtual_time,
     record,
     shard_of,
 )
-
-DOWN = CallError(grpc.StatusCode.UNAVAILABLE, "down")
-ZONE = "topology.kubernetes.io/zone"
-
-
-def cloud_of(*names: str, state: int = IDLE, name: str = "cloud") -> Cloud:
-    cloud = Cloud(name)
-    cloud.put(*(record(each, state) for each in names))
-    return cloud
-
 
 # -- actions under way ---------------------------------------------------------------------------
 

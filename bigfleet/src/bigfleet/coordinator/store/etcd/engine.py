@@ -15,10 +15,9 @@ from typing import Final
 from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.store.changes import changes_of
 from bigfleet.coordinator.store.counting import Counting
-from bigfleet.coordinator.store.documents import Document, encode
+from bigfleet.coordinator.store.documents import document_of, encode
 from bigfleet.coordinator.store.errors import (
     DeposedError,
-    SnapshotMissingError,
     StoreError,
     StoreLockedError,
     StoreNotEmptyError,
@@ -153,10 +152,7 @@ class EtcdStore:
         """A document of everything."""
         if not leadership.holds():
             raise DeposedError(f"term {leadership.term} is over; campaign again")
-        loaded = await self.load()
-        if not loaded.revision:
-            raise SnapshotMissingError("nothing was written yet; there is nothing to save")
-        taken = Document(tuple(loaded.rows), leadership.term, loaded.revision, self._clock.now())
+        taken = document_of(await self.load(), leadership.term, self._clock.now())
         return await self._offload(lambda: encode(taken))
 
     async def replace(self, rows: Sequence[Row], term: int, revision: int, over: Over) -> None:
