@@ -1,11 +1,14 @@
 """From a pending pod to a running one, and back to a machine that nobody pays for."""
 
 import statistics
+import time
 
 import pytest
 from e2e_scenarios import PENDING, pods_at_once, pods_in_a_row
 from e2e_words import FleetOn
 from real_fleet import deployment, eventually
+
+LONGER_THAN_HOLDS = 8.0
 
 
 def test_pending_pods_get_nodes_and_run(fleet_on: FleetOn) -> None:
@@ -59,6 +62,22 @@ def test_requests_are_acknowledged_and_can_be_selected_by_phase(fleet_on: FleetO
             assert request["metadata"]["ownerReferences"][0]["kind"] == "Pod"
         east.until_running(3, "web")
         assert east.running("giant") == 0
+
+
+def test_pods_that_do_not_pack_get_one_more_node_and_keep_it(fleet_on: FleetOn) -> None:
+    with fleet_on(slots=10, controller=("--ask-again-after=4s",)) as fleet:
+        (east,) = fleet.clusters
+        # One row of 28 CPU, which seven nodes of four meet; no seven hold these sixteen pods.
+        east.apply(deployment("some", 8, cpu="1500m"), deployment("more", 8, cpu="2"))
+        east.until_running(16)
+        nodes = set(east.nodes())
+        assert 8 <= len(nodes) <= 9
+        asked = {one["metadata"]["name"] for one in east.get("capacityrequests")}
+        assert len(asked) > 16
+        time.sleep(LONGER_THAN_HOLDS)
+        assert set(east.nodes()) == nodes
+        assert east.running() == 16
+        assert {one["metadata"]["name"] for one in east.get("capacityrequests")} == asked
 
 
 @pytest.mark.deep

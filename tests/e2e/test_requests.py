@@ -50,32 +50,34 @@ def churn(cluster: Cluster, line: BrokenLine, rounds: int, rng: Random) -> None:
 
 
 def test_requests_follow_pods_through_broken_watches_and_dead_controllers(
-    fleet_on: FleetOn, planes: list[ControlPlane], tmp_path: Path
+    fleet_on: FleetOn, east: ControlPlane, tmp_path: Path
 ) -> None:
-    with a_broken_line(planes[0], tmp_path) as line:
-        own = {planes[0].name: (planes[0].kubeconfig, line.kubeconfig)}
+    with a_broken_line(east, tmp_path) as line:
+        own = {east.name: (east.kubeconfig, line.kubeconfig)}
         with fleet_on(slots=4, kubeconfigs=own) as fleet:
-            (east,) = fleet.clusters
-            churn(east, line, 12, Random(1))
-            east.scale("web", 12)
-            eventually(lambda: in_step(east, 12), "one request for each pod, and no other")
-            east.scale("web", 3)
-            eventually(lambda: in_step(east, 3), "requests go with their pods")
+            (cluster,) = fleet.clusters
+            churn(cluster, line, 12, Random(1))
+            cluster.scale("web", 12)
+            eventually(lambda: in_step(cluster, 12), "one request for each pod, and no other")
+            cluster.scale("web", 3)
+            eventually(lambda: in_step(cluster, 3), "requests go with their pods")
 
 
 @pytest.mark.deep
 @pytest.mark.timeout(1200)
 def test_requests_follow_pods_through_a_long_row_of_breaks_and_api_servers_that_go_away(
-    fleet_on: FleetOn, planes: list[ControlPlane], tmp_path: Path
+    fleet_on: FleetOn, east: ControlPlane, tmp_path: Path
 ) -> None:
     rng = Random(2)
-    with a_broken_line(planes[0], tmp_path) as line:
-        own = {planes[0].name: (planes[0].kubeconfig, line.kubeconfig)}
+    with a_broken_line(east, tmp_path) as line:
+        own = {east.name: (east.kubeconfig, line.kubeconfig)}
         with fleet_on(slots=4, kubeconfigs=own) as fleet:
-            (east,) = fleet.clusters
+            (cluster,) = fleet.clusters
             for _ in range(4):
-                churn(east, line, 15, rng)
-                east.scale("web", 30)
-                planes[0].processes["kube-apiserver"].kill()
-                planes[0].restart_api_server()
-                eventually(lambda: in_step(east, 30), "one request for each pod, and no other", 180)
+                churn(cluster, line, 15, rng)
+                cluster.scale("web", 30)
+                east.processes["kube-apiserver"].kill()
+                east.restart_api_server()
+                eventually(
+                    lambda: in_step(cluster, 30), "one request for each pod, and no other", 180
+                )

@@ -49,18 +49,18 @@ def used(address: str, prefix: str) -> set[tuple[str, str]]:
 
 
 @pytest.fixture
-def under_their_roles(planes: list[ControlPlane]) -> dict[str, tuple[Path, Path]]:
+def under_their_roles(east: ControlPlane) -> dict[str, tuple[Path, Path]]:
     """Kubeconfigs of the two accounts, with the rights that the charts give them."""
-    helm, plane = charts.Helm.built(), planes[0]
+    helm = charts.Helm.built()
     found = []
     for name, account in ACCOUNTS.items():
         objects = rights_of(helm, name)
-        plane.kubectl(
+        east.kubectl(
             "apply", "--server-side", "--force-conflicts", "-f", "-",
             stdin=yaml.safe_dump_all(objects),
         )  # fmt: skip
-        found.append(plane.user(f"system:serviceaccount:{NAMESPACE}:{account}"))
-    return {plane.name: (found[0], found[1])}
+        found.append(east.user(f"system:serviceaccount:{NAMESPACE}:{account}"))
+    return {east.name: (found[0], found[1])}
 
 
 def test_the_charts_roles_are_enough_and_nothing_was_refused(
@@ -86,10 +86,9 @@ def test_the_charts_roles_are_enough_and_nothing_was_refused(
 
 
 @pytest.mark.usefixtures("under_their_roles")
-def test_neither_can_read_secrets_or_touch_workloads(planes: list[ControlPlane]) -> None:
-    plane = planes[0]
+def test_neither_can_read_secrets_or_touch_workloads(east: ControlPlane) -> None:
     for account in ACCOUNTS.values():
         who = f"--as=system:serviceaccount:{NAMESPACE}:{account}"
         for verb, resource in (("get", "secrets"), ("list", "secrets"), ("delete", "nodes")):
-            said = plane.kubectl("auth", "can-i", verb, resource, "-A", who, check=False)
+            said = east.kubectl("auth", "can-i", verb, resource, "-A", who, check=False)
             assert said.strip().startswith("no")

@@ -150,6 +150,8 @@ class Cluster:
     controller: Process
     metrics: str = ""
     pod_metrics: str = ""
+    check: Callable[[], None] = lambda: None
+    """Complains when somebody of its fleet has died by itself: nobody waits for the dead."""
 
     @property
     def name(self) -> str:
@@ -194,7 +196,12 @@ class Cluster:
     def until_running(self, count: int, app: str = "", seconds: float = PATIENCE) -> float:
         """Wait until so many pods run; how long that took."""
         what = f"{self.name}: {count} pods of {app or 'all'} run"
-        return eventually(lambda: self.running(app) == count, what, seconds)
+
+        def run() -> bool:
+            self.check()
+            return self.running(app) == count
+
+        return eventually(run, what, seconds)
 
     def clean(self) -> None:
         """Remove everything a test may have left."""
@@ -289,6 +296,7 @@ def _cluster(
     addresses: tuple[str, str],
     kubeconfigs: tuple[Path, Path],
     operator: Sequence[str],
+    controller: Sequence[str],
 ) -> Cluster:
     """A control plane with the two of our programs that belong to it."""
     metrics, pod_metrics = addresses
@@ -300,7 +308,7 @@ def _cluster(
     )  # fmt: skip
     controllers = _command(
         "bigfleet", "pod-controller", f"--kubeconfig={kubeconfigs[1]}",
-        f"--metrics-addr={pod_metrics}",
+        f"--metrics-addr={pod_metrics}", *controller,
     )  # fmt: skip
     return Cluster(
         plane,
@@ -321,6 +329,7 @@ def a_fleet(
     shard: Sequence[str] = (),
     provider: Sequence[str] = (),
     operator: Sequence[str] = (),
+    controller: Sequence[str] = (),
     kubeconfigs: Mapping[str, tuple[Path, Path]] | None = None,
 ) -> Iterator[Fleet]:
     """A fleet that runs; its clusters are empty at the start and may be full at the end.
@@ -345,7 +354,9 @@ def a_fleet(
             (clusters_folder / f"{plane.name}.yaml").write_text(plane.kubeconfig.read_text())
             own = (kubeconfigs or {}).get(plane.name, (plane.kubeconfig, plane.kubeconfig))
             own_addresses = address(), address()
-            clusters.append(_cluster(folder, plane, sessions, own_addresses, own, operator))
+            clusters.append(
+                _cluster(folder, plane, sessions, own_addresses, own, operator, controller)
+            )
         shards = _command(
             "bigfleet", "shard", "--shard-id=s-1", f"--listen={sessions}",
             f"--metrics-addr={shard_metrics}", f"--data-dir={folder / 'shard'}",
@@ -365,6 +376,7 @@ def a_fleet(
             sessions,
         )
         for cluster in clusters:
+            cluster.check = fleet.check
             cluster.clean()
         ends.callback(fleet.stop)
         fleet.start()
