@@ -29,6 +29,8 @@ POLL = 0.01
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", LARGEST_MESSAGE),
     ("grpc.max_receive_message_length", LARGEST_MESSAGE),
+    # What is tested is on this machine, whatever proxies there are.
+    ("grpc.enable_http_proxy", 0),
 )
 
 

@@ -1,11 +1,13 @@
 """The options of every client channel: large messages, keepalive, one plain connection.
 
 Retrying is the caller's decision, so the channel has no retry policy; it is also what makes one
-fencing token one attempt. A channel dials when it is first used.
+fencing token one attempt. A channel dials when it is first used. No proxy stands in between, unless
+`grpc_proxy` names one (ADR 0063).
 """
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 import grpc
@@ -31,6 +33,8 @@ CLIENT_OPTIONS: Final[tuple[tuple[str, int | str], ...]] = (
     # The library's two minutes would hide a peer that came back long ago.
     ("grpc.initial_reconnect_backoff_ms", 500),
     ("grpc.max_reconnect_backoff_ms", 10_000),
+    # Otherwise a proxy that is meant for the web is asked even for peers on the same machine.
+    ("grpc.enable_http_proxy", int(bool(os.environ.get("grpc_proxy")))),  # noqa: SIM112 - its name
 )
 
 

@@ -17,7 +17,7 @@ from bigfleet.cli.demo.layout import Addresses, Layout, Part
 from bigfleet.cli.demo.ports import refuse_taken
 from bigfleet.cli.demo.scenarios import BY_NAME, SCENARIOS
 from bigfleet.cli.demo.state import take_folder
-from bigfleet.cli.demo.supervisor import Supervisor, without_proxies
+from bigfleet.cli.demo.supervisor import Supervisor
 from bigfleet.cli.errors import FailureError, InputError
 from commandline import run
 
@@ -73,12 +73,6 @@ def test_a_folder_that_cannot_be_made_is_told_with_the_flag(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     with pytest.raises(FailureError, match="--data-dir"):
         take_folder(tmp_path / "file" / "below")
-
-
-def test_no_proxy_stands_between_processes_of_one_machine() -> None:
-    told = without_proxies({"http_proxy": "http://10.0.0.1:3128", "NO_PROXY": "corp.example"})
-    assert told["no_grpc_proxy"] == "corp.example,127.0.0.1,localhost,::1"
-    assert told["http_proxy"] == "http://10.0.0.1:3128"
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -5,6 +5,7 @@ id, so a link with the CA's key mints one for every shard that calls; without th
 use the certificate that was given.
 """
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,8 @@ OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
-    ("grpc.enable_http_proxy", 0),
+    # A proxy for the web is not asked; one for gRPC is.
+    ("grpc.enable_http_proxy", int(bool(os.environ.get("grpc_proxy")))),  # noqa: SIM112 - its name
 )
 READER = "conformance-reader"
 

@@ -31,6 +31,8 @@ _OPTIONS: Final = (
     ("grpc.initial_reconnect_backoff_ms", 500),
     # A peer that comes back should be seen soon; the library's own limit is two minutes.
     ("grpc.max_reconnect_backoff_ms", 3_000),
+    # A proxy for the web is not asked; one for gRPC is.
+    ("grpc.enable_http_proxy", int(bool(os.environ.get("grpc_proxy")))),  # noqa: SIM112 - its name
 )
 _log = logging.getLogger(__name__)
 

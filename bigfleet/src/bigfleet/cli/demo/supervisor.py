@@ -79,7 +79,6 @@ class Process:
                 stdin=orders or asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=without_proxies(os.environ),
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,
             )
         self.starts += 1
@@ -168,16 +167,6 @@ async def _reachable(part: Part, told: Callable[[Part], None]) -> None:
         writer.close()
         told(part)
         return
-
-
-def without_proxies(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, in which no proxy stands between processes of one machine.
-
-    gRPC asks a proxy even for loopback, and a laptop in an office has one set.
-    """
-    given = [environment.get(name, "") for name in ("no_grpc_proxy", "no_proxy", "NO_PROXY")]
-    spared = ",".join(dict.fromkeys([*filter(None, given), "127.0.0.1,localhost,::1"]))
-    return {**environment, "no_grpc_proxy": spared, "no_proxy": spared}
 
 
 def _die_with_parent() -> None:
