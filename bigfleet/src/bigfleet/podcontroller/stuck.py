@@ -75,13 +75,23 @@ class StuckPods:
             self._quiet_since = now
         if not self.after or now - self._quiet_since < self.after:
             return []
-        stuck = [pod for pod in met if _waits_since(pod, now) <= now - self.after]
+        stuck = [
+            pod
+            for pod in met
+            if not _is_of_a_gang(pod) and _waits_since(pod, now) <= now - self.after
+        ]
         if not stuck:
             return []
         # What the first ones bring may be room for the others as well.
         self._quiet_since = now
         stuck.sort(key=lambda pod: (-(pod.spec.priority or 0), _waits_since(pod, now), pod.key))
         return stuck[: max(1, len(stuck) // _SHARE)]
+
+
+def _is_of_a_gang(pod: Pod) -> bool:
+    """A gang that asks for more may have to move as a whole: worse than one Pod that waits."""
+    near = pod.spec.affinity and pod.spec.affinity.pod_affinity
+    return bool(near and near.required_during_scheduling_ignored_during_execution)
 
 
 def _waits_since(pod: Pod, now: float) -> float:

@@ -117,6 +117,18 @@ def test_nobody_asks_again_for_what_is_not_known_or_not_met() -> None:
     play(scene, lambda api: [api.put(stuck(name)) for name in ("unknown", "unmet")], again=AFTER)
 
 
+def test_nobody_asks_again_for_a_member_of_a_gang() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "train"}}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+    async def scene(stage: PodStage) -> None:
+        await acknowledge(stage, "a")
+        await asyncio.sleep(10 * AFTER)
+        assert stage.requests() == [name_of("a")]
+
+    play(scene, lambda api: api.put(stuck("a", affinity=near)), again=AFTER)
+
+
 def test_few_ask_at_a_time_and_the_most_important_first() -> None:
     names = [f"p-{number}" for number in range(10)]
 
