@@ -25,7 +25,7 @@ class Readiness:
     def __init__(self, why_not: Callable[[], str]) -> None:
         """`why_not` gives the reason for people; empty when ready."""
         self._why_not = why_not
-        self.reason = "starting"
+        self.reason = why_not()
 
     def __str__(self) -> str:
         return self.reason
