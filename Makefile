@@ -60,7 +60,7 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 .PHONY: bench
 bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard, coordinator, operator, metrics or dashboard picks a part
 	@mkdir -p bench
-	@$(BIN)/bigfleet bench suite --output bench/results.json $(if $(ONLY),--only "$(ONLY)") \
+	@$(BIN)/bigfleet bench suite --out bench/results.json $(if $(ONLY),--only "$(ONLY)") \
 		--outside "provider=$(BIN)/python -m providerkit.bench" \
 		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard" \
 		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py" \

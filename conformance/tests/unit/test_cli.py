@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,17 @@ def test_explain_says_why_how_and_what_it_finds(
     shown = capsys.readouterr().out
     for part in ("Why:", "Steps:", "Passes:", "wire.md section 7.2", "M001", "--only B302"):
         assert part in shown
+
+
+def test_explain_and_verify_as_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert called(monkeypatch, "explain", "B302", "--output", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["id"], told["finds"][0]["id"]) == ("B302", "M001")
+    assert called(monkeypatch, "verify", str(tmp_path), "--output", "json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["whole"], bool(told["complaints"])) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ each with one line that names it. Everything in between is `running`.
 import asyncio
 import contextlib
 import gc
+import json
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import NoReturn, TypeVar
 
 import uvloop
@@ -26,6 +28,8 @@ from bigfleet_providerkit.version import __version__
 
 O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
 COMMANDS = ("check", "inspect", "sweep", "release")
+FORMS = ("table", "json")
+"""How `check` prints; the other commands show what the running provider answers, which is JSON."""
 STOP_WITHIN = 9.0
 SWITCH_INTERVAL = 0.001
 
@@ -58,17 +62,34 @@ def run(spec: ProviderSpec[O], argv: list[str], environ: Mapping[str, str]) -> i
         return 0
     confirmed = "yes" in plain
     given = [word for word in argv if word.lstrip("-") != "yes"] if confirmed else argv
+    form, given = _form_of(given)
     options, words = parse_options(spec.options, given, environ)
     if words and words[0] not in COMMANDS:
         raise OptionError(f"unknown command {words[0]!r}; choose from {', '.join(COMMANDS)}")
     if not words:
         return uvloop.run(live(spec, options))
     if words[0] == "check":
-        return uvloop.run(check(spec, options))
+        return uvloop.run(check(spec, options, form))
     from bigfleet_providerkit.admin.client import ask
 
     print(ask(options.state, [*words, "yes"] if confirmed else words))
     return 0
+
+
+def _form_of(argv: list[str]) -> tuple[str, list[str]]:
+    """How a command prints its result, and the words without that."""
+    if not any(word in COMMANDS for word in argv):
+        return FORMS[0], argv
+    form, rest, words = FORMS[0], list[str](), iter(argv)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name.lstrip("-") == "output" and name != "output":
+            form = value if equals else next(words, "")
+        else:
+            rest.append(word)
+    if form not in FORMS:
+        raise OptionError(f"--output is {' or '.join(FORMS)}, not {form!r}")
+    return form, rest
 
 
 def settle_down() -> None:
@@ -132,10 +153,13 @@ async def serve(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) ->
     return 0
 
 
-async def check(spec: ProviderSpec[O], options: O) -> int:
+async def check(spec: ProviderSpec[O], options: O, form: str) -> int:
     """Try everything a start would need, short of serving."""
     from bigfleet_providerkit.running import try_out
 
     found = await try_out(spec, options, make_logger("warning", options.log_format))
-    print(f"{spec.name}: options, credentials and offerings are fine: {found}")
+    if form == "json":
+        print(json.dumps({"provider": spec.name, **asdict(found)}, indent=2))
+    else:
+        print(f"{spec.name}: options, credentials and offerings are fine: {found}")
     return 0

@@ -272,7 +272,19 @@ async def _listen(running: Running[O]) -> None:
         running.admin = await AdminServer.open(Path(path), running.backend, running.log)
 
 
-async def try_out(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) -> str:
+@dataclass(frozen=True, slots=True)
+class TriedOut:
+    """What a start would find."""
+
+    slots: int
+    hosts: int
+    label: str
+
+    def __str__(self) -> str:
+        return f"{self.slots} slots, {self.hosts} hosts with label {self.label}"
+
+
+async def try_out(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) -> TriedOut:
     """Try everything a start needs without serving or changing anything; what was found."""
     fake = options.use_fake_backend or spec.always_fake
     await check_start(spec, options, fake=fake, store_given=True)
@@ -293,4 +305,4 @@ async def try_out(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) 
         if isinstance(substrate, Closes):
             await substrate.aclose()
         kit.caller.close()
-    return f"{slots} slots, {hosts} hosts with label {settings.label}"
+    return TriedOut(slots, hosts, settings.label)

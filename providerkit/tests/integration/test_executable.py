@@ -1,6 +1,7 @@
 """The executable as a runner, a chart or a person meets it: gRPC, probes, signals, exit codes."""
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -135,6 +136,7 @@ def test_version_and_help_need_no_credentials() -> None:
         (["--use-fake-backend", "--state=/nowhere/s.db"], 1, "/nowhere/s.db"),
         (["--use-fake-backend", "--interruption-priors=/nowhere"], 2, "/nowhere cannot be read"),
         (["inspect", "--use-fake-backend"], 2, "inspect needs --state"),
+        (["check", "--use-fake-backend", "--output=xml"], 2, "--output is table or json"),
         (["inspect", "--state=/nowhere/s.db"], 1, "no provider answers"),
     ],
 )
@@ -166,6 +168,9 @@ def test_check_tries_everything_without_serving() -> None:
     done = run("check", "--use-fake-backend", "--seed-count=5")
     assert done.returncode == 0
     assert "5 slots, 0 hosts with label example" in done.stdout
+    for form in (["--output=json"], ["--output", "json"]):
+        found = json.loads(run("check", "--use-fake-backend", "--seed-count=5", *form).stdout)
+        assert found == {"provider": "template", "slots": 5, "hosts": 0, "label": "example"}
 
 
 async def test_the_fault_provider_fails_on_command(tmp_path: Path) -> None:

@@ -9,23 +9,39 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bigfleet.cli.errors import FailureError, InputError
-from bigfleet.cli.output import err, out, plain, stage, steps, table, write_document
+from bigfleet.cli.output import (
+    Output,
+    err,
+    out,
+    plain,
+    print_document,
+    stage,
+    steps,
+    table,
+    write_document,
+)
 
 if TYPE_CHECKING:
     from bigfleet.simulate.benchmark import Measurement
 
-app = typer.Typer(no_args_is_help=True, help="Measure the engine; every result is checked.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Measure the engine; every result is checked.",
+    epilog="Example: bigfleet bench engine --workload cold --machines 5000",
+)
 
 ENGINE_EXAMPLES = (
     "Examples: bigfleet bench engine --scenario examples/first-fleet.json --cycles 200  |  "
-    "bigfleet bench engine --workload cold --machines 50000  |  bigfleet bench engine --suite"
+    "bigfleet bench engine --workload cold --machines 50000 --output json  |  "
+    "bigfleet bench engine --suite"
 )
 Quiet = Annotated[bool, typer.Option("--quiet", help="No signs of progress.")]
 Cycles = Annotated[int, typer.Option(help="Timed cycles.", min=1, max=1_000_000)]
 JsonOut = Annotated[
     Path | None,
-    typer.Option("--json", help="Write the result as JSON; - is stdout.", metavar="OUT"),
+    typer.Option("--json", help="Also write the result as JSON into a file.", metavar="OUT"),
 ]
+Form = Annotated[Output, typer.Option("--output", "-o", help="How to print it.")]
 
 
 @app.command(epilog=ENGINE_EXAMPLES)
@@ -48,13 +64,14 @@ def engine(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of all random choices.", min=0)] = 1,
     json_out: JsonOut = None,
+    output: Form = Output.TABLE,
     quiet: Quiet = False,
 ) -> None:
     """Time normalise and the three phases, and what they change in the columns."""
     if sum((scenario is not None, workload is not None, suite)) != 1:
         raise InputError("give one of --scenario FILE, --workload NAME and --suite")
     if suite:
-        _run_suite(json_out, "engine", (), {}, quiet=quiet)
+        _run_suite(json_out, "engine", (), {}, output, quiet=quiet)
         return
     from bigfleet.cli.measuring import measure_file, measure_workload
 
@@ -70,13 +87,24 @@ def engine(
         raise FailureError(f"the result is wrong, so there is no time: {found.complaints[0]}")
     if json_out is not None:
         write_document(found.to_json(), json_out)
-    if str(json_out) != "-":
+    if output is not Output.TABLE:
+        print_document(found.to_json(), output)
+    elif str(json_out) != "-":
         _print_measurement(found, cycles)
 
 
-@app.command("suite", epilog="Example: bigfleet bench suite --output bench/results.json")
+@app.command(
+    "suite",
+    epilog="Examples: bigfleet bench suite --out bench/results.json  |  "
+    "bigfleet bench suite --sizes 5000 --output json",
+)
 def suite_command(
-    output: Annotated[Path, typer.Option(help="The results file.", metavar="FILE")],
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="The results file; rows not measured now stay in it.", metavar="FILE"
+        ),
+    ] = None,
     only: Annotated[str, typer.Option(help="A part: engine, or one of --outside.")] = "",
     sizes: Annotated[
         str, typer.Option(help="Numbers of machines, as in 5000,50000; all by default.")
@@ -88,27 +116,34 @@ def suite_command(
             metavar="PART=COMMAND",
         ),
     ] = None,
+    output: Form = Output.TABLE,
     quiet: Quiet = False,
 ) -> None:
     """Run the benchmarks of the specification and write the results with the machine's facts."""
-    _run_suite(output, only, _sizes(sizes), _outside(outside or []), quiet=quiet)
+    _run_suite(path, only, _sizes(sizes), _outside(outside or []), output, quiet=quiet)
 
 
 @app.command("first-cycle", epilog="Example: bigfleet bench first-cycle --machines 50000")
 def first_cycle(
     machines: Annotated[int, typer.Option(help="Machines of the fleet.")] = 50_000,
+    output: Form = Output.TABLE,
 ) -> None:
     """Time the first cycle of this process, the engine's import included, in seconds."""
     from bigfleet.cli.measuring import first_cycle_seconds
 
-    print(f"{first_cycle_seconds(machines):.3f}")
+    seconds = round(first_cycle_seconds(machines), 3)
+    if output is Output.TABLE:
+        print(f"{seconds:.3f}")
+    else:
+        print_document({"machines": machines, "seconds": seconds}, output)
 
 
 def _run_suite(
-    output: Path | None,
+    path: Path | None,
     only: str,
     sizes: tuple[int, ...],
     outside: Mapping[str, str],
+    output: Output,
     *,
     quiet: bool,
 ) -> None:
@@ -130,15 +165,14 @@ def _run_suite(
     for part, command in outside.items():
         if only in ("", part):
             rows += outside_rows(part, command, quiet=quiet)
-    if output is not None:
-        kept = rows
-        if str(output) != "-":
-            output.parent.mkdir(parents=True, exist_ok=True)
-            if only or sizes:
-                kept = with_earlier(rows, output)
-        write_document(results_document(kept), output)
-    if str(output) != "-":
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = with_earlier(rows, path) if only or sizes else rows
+        write_document(results_document(kept), path)
+    if output is Output.TABLE:
         print_results(rows)
+    else:
+        print_document(results_document(rows), output)
     failed = [str(row["name"]) for row in rows if not row["ok"]]
     if failed:
         raise FailureError(f"{len(failed)} of {len(rows)} not ok: {', '.join(failed)}")

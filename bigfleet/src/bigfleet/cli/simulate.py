@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bigfleet.cli.loop_document import loop_document, totals
 from bigfleet.cli.output import Output, out, plain, print_document, stage, steps, table, write_text
 from bigfleet.cli.simulate_cluster import CLUSTER_EXAMPLES, cluster
 from bigfleet.cli.simulate_demo import demo
@@ -15,7 +15,11 @@ from bigfleet.cli.simulate_demo import demo
 if TYPE_CHECKING:
     from bigfleet.simulate.loop import Loop
 
-app = typer.Typer(no_args_is_help=True, help="Run the engine in a modelled world.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Run the engine in a modelled world.",
+    epilog="Example: bigfleet simulate loop --scenario examples/first-fleet.json",
+)
 
 LOOP_EXAMPLES = (
     "Examples: bigfleet simulate loop --scenario examples/first-fleet.json --cycles 100  |  "
@@ -30,7 +34,8 @@ _QUIET_TAIL = 3
 
 app.command(epilog=CLUSTER_EXAMPLES)(cluster)
 app.command(
-    epilog="Examples: bigfleet simulate demo  |  bigfleet simulate demo --plain --cycles 60"
+    epilog="Examples: bigfleet simulate demo  |  bigfleet simulate demo --plain --cycles 60  |  "
+    "bigfleet simulate demo --cycles 60 --output json"
 )(demo)
 
 
@@ -86,36 +91,6 @@ def scenario(
         write_text(text, path)
 
 
-def loop_document(running: Loop) -> dict[str, object]:
-    """The loop for programs."""
-    return {
-        "scenario": running.world.scenario.name,
-        "seed": running.seed,
-        "cycles": [
-            {
-                "cycle": report.cycle,
-                "actions": report.actions,
-                "unmet": report.unmet,
-                "under_way": report.under_way,
-                "dollars_per_hour": round(report.dollars_per_hour, 6),
-            }
-            for report in running.reports
-        ],
-        "actions": dict(_totals(running)),
-        "unmet": running.reports[-1].unmet,
-        "reclaims_at_unchanged_demand": running.reclaims_at_unchanged_demand,
-        "over_acquisition": running.over_acquisition,
-        "settled_at": running.settled_at,
-    }
-
-
-def _totals(running: Loop) -> Counter[str]:
-    totals: Counter[str] = Counter()
-    for report in running.reports:
-        totals.update(report.actions)
-    return totals
-
-
 def _print_loop(running: Loop) -> None:
     made = table("cycle>", "actions", "unmet>", "under way>", "$/h>", title="Cycles")
     silent = 0
@@ -132,8 +107,8 @@ def _print_loop(running: Loop) -> None:
             f"{report.dollars_per_hour:,.2f}",
         )
     out.print(made)
-    totals = ", ".join(f"{n:,} {kind}" for kind, n in _totals(running).items()) or "none"
-    out.print(f"Actions in {running.cycle} cycles: {totals}")
+    done = ", ".join(f"{n:,} {kind}" for kind, n in totals(running).items()) or "none"
+    out.print(f"Actions in {running.cycle} cycles: {done}")
     settled = running.settled_at
     out.print(
         plain(

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bigfleet.cli.output import out, plain, stage
+from bigfleet.cli.errors import InputError
+from bigfleet.cli.loop_document import loop_document, totals
+from bigfleet.cli.output import Output, out, plain, print_document, stage
 
 if TYPE_CHECKING:
     from bigfleet.cli.demo_view import View
@@ -31,12 +33,17 @@ def demo(
         bool,
         typer.Option("--plain", help="Lines instead of a screen; so it is without a terminal."),
     ] = False,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="How to print it; other forms need --cycles.")
+    ] = Output.TABLE,
 ) -> None:
     """Watch a fleet of 120 machines serve three clusters whose demand moves.
 
     Machines and clusters are simulated, every decision is made by the real engine. Keys: q ends,
     space pauses, + and - change the speed.
     """
+    if output is not Output.TABLE and cycles is None:
+        raise InputError(f"--output {output} needs an end: give --cycles as well")
     with stage("Waking the engine (the first time after an install it is compiled)"):
         from bigfleet.cli.demo_view import View
         from bigfleet.simulate.demo import DemoFleet
@@ -44,6 +51,11 @@ def demo(
         fleet = DemoFleet(seed)
         view = View(fleet)
         view.take(fleet.step())
+    if output is not Output.TABLE:
+        while fleet.loop.cycle < (cycles or 0):
+            fleet.step()
+        print_document(loop_document(fleet.loop), output)
+        return
     lines = plain_lines or not out.is_terminal
     if speed is None:
         speed = 0.0 if lines and cycles is not None else _SPEED
@@ -106,14 +118,9 @@ def _show(view: View, last: int, speed: float) -> None:
 
 def _print_end(fleet: DemoFleet) -> None:
     """What happened, left on the terminal after the screen is gone."""
-    from collections import Counter
-
     from bigfleet.cli.demo_view import clock
 
-    totals: Counter[str] = Counter()
-    for report in fleet.loop.reports:
-        totals.update(report.actions)
-    done = ", ".join(f"{n} {kind}" for kind, n in totals.items()) or "nothing"
+    done = ", ".join(f"{n} {kind}" for kind, n in totals(fleet.loop).items()) or "nothing"
     mean = sum(report.dollars_per_hour for report in fleet.loop.reports) / fleet.loop.cycle
     out.print(
         plain(f"{fleet.loop.cycle} cycles, {clock(fleet.seconds)} of virtual time: {done}"),

@@ -111,7 +111,7 @@ def benchmarks() -> Iterator[Bench]:
         _LARGE,
         "s",
         bars.LOAD_SECONDS,
-        f"bigfleet bench suite --output - --sizes {_LARGE}",
+        f"bigfleet bench suite --output json --sizes {_LARGE}",
         _load,
     )
 
@@ -211,7 +211,7 @@ def _memory_bench(name: str, key: str, bar: float) -> Bench:
         _LARGE,
         "bytes per machine",
         bar,
-        f"bigfleet bench suite --output - --sizes {_LARGE}",
+        f"bigfleet bench suite --output json --sizes {_LARGE}",
         lambda: _single([_memory()[key]]),
     )
 

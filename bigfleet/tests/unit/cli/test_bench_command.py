@@ -34,10 +34,11 @@ def test_a_workload_can_be_written_and_its_file_measured(tmp_path: Path) -> None
     assert document["unmet"] == 0
 
 
-def test_a_steady_workload_is_measured_and_its_json_can_go_to_stdout() -> None:
+@pytest.mark.parametrize("form", [("--output", "json"), ("--json", "-")])
+def test_a_steady_workload_is_measured_and_its_json_can_go_to_stdout(form: list[str]) -> None:
     result = run(
         *("bench", "engine", "--workload", "steady", "--machines", "300", "--cycles", "3"),
-        *("--json", "-", "--quiet"),
+        *(*form, "--quiet"),
     )
     assert result.exit_code == 0
     assert json.loads(result.stdout)["unmet"] == 0
@@ -52,8 +53,8 @@ def test_a_steady_workload_is_measured_and_its_json_can_go_to_stdout() -> None:
         (["engine", "--workload", "cold", "--machines", "3"], "3 machines cannot be made"),
         (["engine", "--workload", "cold", "--cycles", "0"], "--cycles"),
         (["engine", "--scenario", "nowhere.json"], "nowhere.json: cannot be read"),
-        (["suite", "--output", "x", "--only", "moon"], "--only moon: there is no such part"),
-        (["suite", "--output", "x", "--sizes", "many"], "--sizes 'many'"),
+        (["suite", "--out", "x", "--only", "moon"], "--only moon: there is no such part"),
+        (["suite", "--out", "x", "--sizes", "many"], "--sizes 'many'"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(words: list[str], complaint: str) -> None:
@@ -94,14 +95,14 @@ def test_the_suite_writes_its_file_and_fails_when_a_result_is_wrong(
 ) -> None:
     path = tmp_path / "bench" / "results.json"
     monkeypatch.setattr(suite, "benchmarks", lambda: iter([bench(times=TIMES)]))
-    assert run("bench", "suite", "--output", str(path), "--only", "engine").exit_code == 0
+    assert run("bench", "suite", "--out", str(path), "--only", "engine").exit_code == 0
     document = json.loads(path.read_text())
     assert list(document) == ["machine", "commit", "results"]
     assert document["machine"]["cores"] >= 1
     assert document["results"][0]["name"] == "engine.x.5000"
     wrong = bench(times=TIMES, complaints=("wrong",))
     monkeypatch.setattr(suite, "benchmarks", lambda: iter([bench(times=TIMES), wrong]))
-    result = run("bench", "suite", "--output", str(path))
+    result = run("bench", "suite", "--out", str(path))
     assert result.exit_code == 1
     assert "1 of 2 not ok: engine.x.5000" in result.stderr
 
@@ -112,18 +113,18 @@ def test_a_part_from_outside_brings_its_own_rows(tmp_path: Path) -> None:
     program.write_text(f"import json\nprint({json.dumps(json.dumps(rows))})\n")
     path = tmp_path / "results.json"
     outside = f"provider={sys.executable} {program}"
-    words = ("bench", "suite", "--output", str(path), "--only", "provider", "--outside", outside)
+    words = ("bench", "suite", "--out", str(path), "--only", "provider", "--outside", outside)
     assert run(*words).exit_code == 0
     assert [row["name"] for row in json.loads(path.read_text())["results"]] == ["provider.x.8000"]
 
 
 def test_a_part_from_outside_that_says_nothing_is_not_ok(tmp_path: Path) -> None:
     outside = f"provider={sys.executable} -c pass"
-    words = ("bench", "suite", "--output", "-", "--only", "provider", "--outside", outside)
+    words = ("bench", "suite", "--out", "-", "--only", "provider", "--outside", outside)
     result = run(*words)
     assert result.exit_code == 1
     assert "1 of 1 not ok: provider" in result.stderr
-    assert run("bench", "suite", "--output", "-", "--outside", "provider").exit_code == 2
+    assert run("bench", "suite", "--out", "-", "--outside", "provider").exit_code == 2
 
 
 def test_a_part_measured_alone_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_a_part_measured_alone_keeps_the_rows_of_the_others(tmp_path: Path) -> N
            **dict.fromkeys(("p50", "p99", "max"))}  # fmt: skip
     words = f"import json; print(json.dumps([{row!r}]))"
     result = run(
-        *("bench", "suite", "--output", str(results), "--only", "moon"),
+        *("bench", "suite", "--out", str(results), "--only", "moon"),
         *("--outside", f'moon={sys.executable} -c "{words}"'),
     )
     assert result.exit_code == 0

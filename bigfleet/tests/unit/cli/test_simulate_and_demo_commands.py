@@ -94,3 +94,12 @@ def test_a_day_of_the_demo_shows_everything_the_engine_can_do() -> None:
         kinds |= set(demo.step().counts())
     assert kinds >= {"Bootstrap", "Provision", "Reclaim", "Preempt", "Delete"}
     assert sum(demo.world.inventory.counts_by_state().values()) == 120
+
+
+def test_the_terminal_demo_can_be_read_by_programs() -> None:
+    result = run("simulate", "demo", "--cycles", "5", "--output", "json")
+    assert result.exit_code == 0
+    assert [each["cycle"] for each in json.loads(result.stdout)["cycles"]] == [1, 2, 3, 4, 5]
+    endless = run("simulate", "demo", "--output", "json")
+    assert endless.exit_code == 2
+    assert "--cycles" in endless.stderr

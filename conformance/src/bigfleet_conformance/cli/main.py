@@ -24,8 +24,9 @@ from bigfleet_conformance.runner.run import run as run_suite
 app = typer.Typer(
     name="bigfleet-conformance",
     help="Says what holds for a BigFleet capacity provider, behaviour by behaviour.",
+    epilog="Examples: bigfleet-conformance run --target 127.0.0.1:9001 --quick  |  "
+    "bigfleet-conformance explain B302",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 out = Console()
@@ -191,24 +192,43 @@ def list_(
     show.listing(rows, out, output)
 
 
-@app.command(epilog="Example: bigfleet-conformance explain B302")
-def explain(id: Annotated[str, typer.Argument(help="such as B302")]) -> None:
+@app.command(
+    epilog="Examples: bigfleet-conformance explain B302  |  "
+    "bigfleet-conformance explain B302 --output json"
+)
+def explain(
+    id: Annotated[str, typer.Argument(help="such as B302")],
+    output: Annotated[str, typer.Option(help="table, json or yaml")] = "table",
+) -> None:
     """Say what a behaviour is about."""
+    checked_output(output)
     found = all_behaviours().get(id.upper())
     if found is None:
         raise UsageError(f"there is no behaviour {id!r}; `bigfleet-conformance list` shows all")
-    show.explanation(found, out)
+    show.explanation(found, out, output)
 
 
-@app.command(epilog="Example: bigfleet-conformance verify conformance/reports/0.1.0/x/1.0.0")
-def verify(folder: Annotated[Path, typer.Argument(help="a stored report")]) -> None:
+@app.command(
+    epilog="Examples: bigfleet-conformance verify conformance/reports/0.1.0/x/1.0.0  |  "
+    "bigfleet-conformance verify report --output json"
+)
+def verify(
+    folder: Annotated[Path, typer.Argument(help="a stored report")],
+    output: Annotated[str, typer.Option(help="table, json or yaml")] = "table",
+) -> None:
     """Check that a stored report is whole and unmodified."""
+    checked_output(output)
     found = complaints(folder)
-    for complaint in found:
-        err.print(complaint, markup=False, highlight=False)
+    if output != "table":
+        document = {"folder": str(folder), "whole": not found, "complaints": list(found)}
+        out.print(show.as_text(document, output), markup=False, highlight=False, soft_wrap=True)
+    else:
+        for complaint in found:
+            err.print(complaint, markup=False, highlight=False)
+        if not found:
+            out.print(f"{folder}: whole and unmodified", highlight=False)
     if found:
         raise typer.Exit(1)
-    out.print(f"{folder}: whole and unmodified", highlight=False)
 
 
 def main() -> None:

@@ -69,19 +69,20 @@ def _failure(row: Mapping[str, Any], document: Mapping[str, Any], console: Conso
     console.print(f"  repeat: {document['reproduce'][0]} --only {row['id']}", markup=False)
 
 
+def _listed(b: Behaviour) -> dict[str, object]:
+    return {
+        "id": b.id,
+        "area": str(b.area),
+        "title": b.title,
+        "profiles": [str(profile) for profile in b.profiles],
+        "capability": [str(need) for need in b.needs],
+    }
+
+
 def listing(rows: Sequence[Behaviour], console: Console, output: str) -> None:
     """Id, title, profiles, capability."""
     if output != "table":
-        plain = [
-            {
-                "id": b.id,
-                "area": str(b.area),
-                "title": b.title,
-                "profiles": [str(profile) for profile in b.profiles],
-                "capability": [str(need) for need in b.needs],
-            }
-            for b in rows
-        ]
+        plain = [_listed(b) for b in rows]
         console.print(as_text(plain, output), markup=False, soft_wrap=True)
         return
     table = Table("id", "title", "profiles", "needs")
@@ -90,9 +91,20 @@ def listing(rows: Sequence[Behaviour], console: Console, output: str) -> None:
     console.print(table)
 
 
-def explanation(b: Behaviour, console: Console) -> None:
+def explanation(b: Behaviour, console: Console, output: str) -> None:
     """Why it matters, what is done, what passes, what it finds, how to run it alone."""
     mutants = killers()[b.id]
+    if output != "table":
+        document = {
+            **_listed(b),
+            "contract": f"wire.md section {b.section}",
+            "why": b.why,
+            "steps": b.does,
+            "passes": b.passes,
+            "finds": [{"id": mutant.id, "wrong": mutant.wrong} for mutant in mutants],
+        }
+        console.print(as_text(document, output), markup=False, highlight=False, soft_wrap=True)
+        return
     lines = [
         f"{b.id}  {b.title}",
         "",

@@ -39,6 +39,7 @@ app = typer.Typer(
     cls=CtlGroup,
     no_args_is_help=True,
     help="Save the coordinator's state to a file, or restore it into a store at rest.",
+    epilog=SAVE_EXAMPLES,
 )
 
 
