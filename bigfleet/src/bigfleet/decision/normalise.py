@@ -115,7 +115,9 @@ def _foldable(
     keys = key[demand.identity[gangs]]
     by_key = np.argsort(keys, kind="stable")
     at = np.searchsorted(keys[by_key], np.arange(demand.symbols.key_count + 1))
-    parts(refer(machines), key, at, by_key, kind.astype(np.int64), whole, scattered)
+    own = np.full(demand.symbols.identity_count, -1, np.int64)
+    own[demand.identity[gangs]] = np.arange(len(gangs))
+    parts(refer(machines), key, own, at, by_key, kind.astype(np.int64), whole, scattered)
     foldable: Bools = (fits[kind] > 0) & (scattered == 0)
     return foldable
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import inf
 
-from bigfleet.model import Machine, MachineState, Need, matches_all, total_order_key
+from bigfleet.model import Machine, MachineState, Need, Stamp, matches_all, total_order_key
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.model.resources import is_uniform_multiple
 from oracle.world import Row
@@ -21,11 +22,12 @@ def normalise(
     sequence: int,
 ) -> tuple[list[Row], dict[FoldKey, tuple[int, int]]]:
     """Rows in the total order, and what to remember of the folds."""
-    machines = list(machines)
+    machines, needs = list(machines), list(needs)
     rows: list[Row] = []
     groups: dict[FoldKey, list[Need]] = {}
     for need in needs:
-        if _folds(need, machines, facts):
+        others = [other for other in needs if other is not need]
+        if _folds(need, machines, facts, others):
             groups.setdefault(_fold_key(need), []).append(need)
         else:
             rows.append(Row(need, [need], folded=False, shrunk_at=need.shrunk_at))
@@ -55,10 +57,12 @@ def _fold_key(need: Need) -> FoldKey:
     return (need.cluster, need.profile.without_same().fingerprint, aggregate)
 
 
-def _folds(need: Need, machines: list[Machine], facts: Mapping[str, ClusterFacts]) -> bool:
+def _folds(
+    need: Need, machines: list[Machine], facts: Mapping[str, ClusterFacts], others: list[Need]
+) -> bool:
     if not need.profile.same or not any(need.aggregate.values()):
         return False
-    if any(_serves_as_part(need, m, facts) for m in machines):
+    if any(_serves_as_part(need, m, facts, others) for m in machines):
         return False
     return any(
         m.state is not MachineState.FAILED
@@ -74,8 +78,13 @@ def _holds_whole(need: Need, m: Machine, facts: Mapping[str, ClusterFacts]) -> b
     return all(max(0, offer.get(d, 0) - overhead.get(d, 0)) >= v for d, v in need.aggregate.items())
 
 
-def _serves_as_part(need: Need, m: Machine, facts: Mapping[str, ClusterFacts]) -> bool:
-    """A gang that already lives on several machines stays a gang: folding it would move it."""
+def _serves_as_part(
+    need: Need, m: Machine, facts: Mapping[str, ClusterFacts], others: list[Need]
+) -> bool:
+    """A gang that already lives on several machines stays a gang: folding it would move it.
+
+    Rows of one group may share their stamps' key; what says another of them is not this one's.
+    """
     state = MachineState
     if m.leaving is not None:
         stamp = m.leaving.for_stamp
@@ -84,6 +93,9 @@ def _serves_as_part(need: Need, m: Machine, facts: Mapping[str, ClusterFacts]) -
         stamp = m.stamp
         coming = m.state in (state.CREATING, state.IDLE, state.CONFIGURING, state.CONFIGURED)
     if not coming or stamp is None or stamp.key != need.stamp_key:
+        return False
+    said = replace(stamp, sequence=0)
+    if said != Stamp.for_need(need, 0) and said in [Stamp.for_need(o, 0) for o in others]:
         return False
     return not _holds_whole(need, m, facts)
 

@@ -61,3 +61,16 @@ def test_what_was_stamped_last_is_of_before_a_shrink_though_the_clock_stands_sti
     # Another gang of the kind is left. The machine with the last number is the cheapest: it stays.
     outcome = after(both, fleet, [replace(rows[0], group="g-9")])
     assert outcome.does == {"m-0": K.RECLAIM, "m-1": K.RECLAIM}
+
+
+def test_a_leader_stays_where_it_is_though_its_workers_live_on_smaller_machines() -> None:
+    leader = replace(need(A, cpu=8, same=RACK, group="job"), size_class="leader")
+    workers = replace(need(A, cpu=12, unit=4, same=RACK, group="job"), size_class="worker")
+    fleet = [
+        serving("m-leader", leader, cpu=8, rack="r-0"),
+        *(serving(f"m-{i}", workers, cpu=4, rack="r-1") for i in range(3)),
+        machine("m-free", cpu=8, rack="r-1"),
+    ]
+    outcome = decide(fleet, [leader, workers])
+    assert outcome.satisfied()
+    assert not outcome.does

@@ -18,9 +18,13 @@ from bigfleet.model.columns.jit import jit
 
 @jit
 def parts(
-    ma: Machines, key_of: I64, at: I64, by_key: I64, kind: I64, whole: U8, scattered: U8
+    ma: Machines, key_of: I64, own: I64, at: I64, by_key: I64, kind: I64, whole: U8, scattered: U8
 ) -> None:
-    """Mark gangs for which a machine is stamped that is too small for the whole gang."""
+    """Mark gangs for which a machine is stamped that is too small for the whole gang.
+
+    ``own`` is the gang that a stamp says, -1 where none is alive: gangs of one key may differ in
+    size and penalties, and the machines of one tell nothing of the others.
+    """
     for m in ma.order:
         state = ma.state[m]
         if ma.flags[m] & LEAVING:
@@ -36,7 +40,7 @@ def parts(
         key = key_of[identity]
         for i in range(at[key], at[key + 1]):
             gang = by_key[i]
-            if not whole[kind[gang], ma.cls[m]]:
+            if (own[identity] < 0 or own[identity] == gang) and not whole[kind[gang], ma.cls[m]]:
                 scattered[gang] = 1
 
 
