@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bigfleet.cli.demo.command import print_welcome
+from bigfleet.cli.demo.command import print_welcome, typed
 from bigfleet.cli.demo.control import Control, ask, listen
 from bigfleet.cli.demo.layout import Addresses, Layout, Part
 from bigfleet.cli.demo.ports import refuse_taken
@@ -95,6 +95,21 @@ def test_a_demo_needs_no_browser_and_says_where_the_page_is(
 ) -> None:
     print_welcome(Layout(Path("x"), Addresses(dashboard="127.0.0.1:9700")))
     assert "Dashboard: http://127.0.0.1:9700/" in capsys.readouterr().out.splitlines()
+
+
+def test_what_is_to_be_typed_can_be_typed_where_one_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "env" / "bin" / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert typed("bigfleetctl") == "env/bin/bigfleetctl"
+    monkeypatch.chdir("/")
+    assert typed("bigfleetctl") == str(tmp_path / "env" / "bin" / "bigfleetctl").lstrip("/")
+    program = tmp_path / "bigfleetctl"
+    program.write_text("#!/bin/sh")
+    program.chmod(0o755)
+    assert typed("bigfleetctl") == "bigfleetctl"
 
 
 def test_every_address_has_a_flag_of_the_command() -> None:

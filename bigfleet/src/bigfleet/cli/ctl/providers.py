@@ -27,8 +27,8 @@ def list_providers(ctx: typer.Context) -> None:
         ),
     ]
     empty = (
-        "No provider is registered: add one with `bigfleetctl register-provider`, or start shards "
-        "with --provider-addr."
+        "No provider is registered here: shards have those they were started with "
+        "(--provider-addr). `bigfleetctl register-provider` gives one to all of them."
     )
     print_listing(ctl, "providers", list(answer.providers), columns, empty)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -169,14 +170,25 @@ async def _tell(layout: Layout, supervisor: object, control: object, output: Out
         _take_numbers(control)
 
 
+def typed(program: str) -> str:
+    """How a program of ours is called from here: after `make run` its folder is in no PATH."""
+    if shutil.which(program) is not None:
+        return program
+    beside = Path(sys.executable).with_name(program)
+    here = Path.cwd()
+    return str(beside.relative_to(here) if beside.is_relative_to(here) else beside)
+
+
 def print_welcome(layout: Layout) -> None:
     """The address, what is simulated, and three things to try."""
     folder = "" if layout.folder == _FOLDER else f" --data-dir {layout.folder}"
     lines = (
         "",
         "1. Open the dashboard and watch the map: demand moves round the clusters by itself.",
-        f"2. Make something happen: bigfleet demo play saturate{folder}   (or on the page, Demo)",
-        f"3. Ask in words: bigfleetctl --coordinator {layout.at.coordinator} inspect-needs --unmet",
+        f"2. Make something happen: {typed('bigfleet')} demo play saturate{folder}   "
+        "(or on the page, Demo)",
+        f"3. Ask in words: {typed('bigfleetctl')} --coordinator {layout.at.coordinator} "
+        "inspect-needs --unmet",
         "",
     )
     out.print()

@@ -38,7 +38,9 @@ async def look_at_fleet(
                     yield wrong("Coordinator", f"{address}: {said(error)}", remedy_of(error))
                 continue
         led = True
-        yield fine("Coordinator", f"{address} leads {len(answer.shards)} shards")
+        count = len(answer.shards)
+        shards = "1 shard" if count == 1 else f"{count} shards"
+        yield fine("Coordinator", f"{address} leads {shards}")
         if not answer.shards:
             remedy = "start one with `bigfleet shard --coordinator-addr ...`"
             yield wrong("Shards", "none has registered: nobody decides anything", remedy)
