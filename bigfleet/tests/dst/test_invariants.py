@@ -80,6 +80,9 @@ class Handle:
     def waiting(self) -> int:
         return 0
 
+    def fenced(self) -> bool:
+        return False
+
 
 class Bench:
     """A monitor, a shard that is a puppet, and a provider."""

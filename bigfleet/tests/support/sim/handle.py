@@ -72,3 +72,7 @@ class ShardHandle(Protocol):
     def waiting(self) -> int:
         """Actions that are queued or running."""
         ...
+
+    def fenced(self) -> bool:
+        """Whether a provider takes it for outlived, so that it acts no more in this life."""
+        ...

@@ -148,6 +148,8 @@ async def _settle(world: World) -> None:
     latest = loop.time() + MOST_PEACE_SECONDS * len(world.hosts)
     await asyncio.sleep(LEAST_PEACE_SECONDS)
     while (complaint := unsettled(world)) is not None:
+        for host in world.hosts.values():
+            host.help()
         drained = min(world.monitor.last_order_at, latest) + LONGEST_DRAIN_SECONDS
         if loop.time() >= max(latest, drained, world.phantoms_until + MOST_PEACE_SECONDS / 2):
             world.trace.broken(*complaint)

@@ -107,6 +107,10 @@ class Life:
             return 0
         return self._shard.executor.depth + self._shard.executor.inflight
 
+    def fenced(self) -> bool:
+        """Whether a provider takes it for outlived, so that it acts no more in this life."""
+        return self._shard is not None and bool(self._shard.executor.fenced)
+
     def verdicts(self) -> Mapping[RowKey, RowVerdict]:
         """What the last cycle says of every row of demand."""
         views = None if self._shard is None else self._shard.outputs.views
