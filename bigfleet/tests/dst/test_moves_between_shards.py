@@ -33,6 +33,7 @@ from whole.several import (
     steps,
     until_helped,
     until_planned,
+    until_still,
 )
 
 _log = logging.getLogger(__name__)
@@ -119,6 +120,7 @@ def test_no_machine_is_lost_or_doubled_whenever_anybody_dies(
             await until_helped(whole)
             assert not victim.alive
             await asyncio.sleep(60.0)
+            await until_still(whole)
             owned_once(whole)
 
         try:
@@ -156,6 +158,7 @@ def test_no_machine_is_lost_or_doubled_in_bad_weather(seed: int) -> None:
         await clear_up(whole)
         await until_helped(whole)
         await asyncio.sleep(60.0)
+        await until_still(whole)
         owned_once(whole)
 
     live(starving(TIERS[seed % 3], seed), story)

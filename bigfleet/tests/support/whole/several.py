@@ -69,6 +69,11 @@ async def until_planned(whole: Whole) -> None:
 async def until_helped(whole: Whole, seconds: float = 1_800.0) -> None:
     """Until c2 has all it wants and every move is over and forgotten."""
     await whole.until(lambda: whole.bound("c2") == WANTED, seconds, "what c2 lacks")
+    await until_still(whole)
+
+
+async def until_still(whole: Whole) -> None:
+    """Until no move is under way. What s1 lacks from then on is asked for again and again."""
     await whole.until(lambda: not _under_way(whole), 600.0, "the end of all moves")
 
 
