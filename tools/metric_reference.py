@@ -88,7 +88,8 @@ def families(registry: CollectorRegistry, prefix: str) -> Iterator[Family]:
         name = f"{metric.name}_total" if metric.type == "counter" else metric.name
         seen = {label for sample in metric.samples for label in sample.labels} - {"le"}
         collector = registry._names_to_collectors.get(metric.name)
-        known = getattr(collector, "_labelnames", ())
+        # Our histograms tell their labels, the library's instruments do not.
+        known = getattr(collector, "label_names", getattr(collector, "_labelnames", ()))
         yield Family(name, metric.type, frozenset(seen | set(known)), metric.documentation)
 
 

@@ -78,7 +78,7 @@ class Distribution(Collector):
         self, name: str, meaning: str, bounds: Sequence[float], labels: Sequence[str] = ()
     ) -> None:
         self._name, self._meaning = name, meaning
-        self._bounds, self._labels = tuple(bounds), tuple(labels)
+        self._bounds, self.label_names = tuple(bounds), tuple(labels)
         self._series: dict[tuple[str, ...], Series] = {}
         if not labels:
             self.labels()
@@ -87,7 +87,7 @@ class Distribution(Collector):
         """The histogram with these values; it is there from now on."""
         known = self._series.get(values)
         if known is None:
-            labels = dict(zip(self._labels, values, strict=True))
+            labels = dict(zip(self.label_names, values, strict=True))
             made = Series(self._name, self._bounds, labels)
             # Whoever else makes it at the same time is given this one.
             known = self._series.setdefault(values, made)
