@@ -57,9 +57,8 @@ class View:
     speculative: I64
     types: Mapping[str, int]
     """Machines in every state by instance type; the same by zone."""
-    zones: Mapping[str, int]
     slots: Mapping[Pool, int]
-    """Speculative machines by provider and region, all of them."""
+    """Machines by provider and region, in all states."""
 
 
 _Columns = tuple[I64, I64, I64]
@@ -121,7 +120,6 @@ class Reader:
             idle=idle,
             speculative=speculative,
             types=dict(summary.per_instance_type_counts),
-            zones=dict(summary.per_zone_counts),
             slots={
                 (quota.provider, quota.region): sum(quota.per_shard.values())
                 for quota in summary.quota_totals

@@ -46,7 +46,7 @@ class Supply:
             np.int64
         )
         """Idle machines each shard may give in this round."""
-        self._quota = _Slices(views, catalogue, self.kind, quotas)
+        self._quota = _Slices(views, catalogue, quotas)
         self._slice: I64 = self._quota.of_rows(self.shard, self.kind)
         self._expect(moves, now)
         self.all_idle: I64 = self.idle.copy()
@@ -173,35 +173,28 @@ class Supply:
 class _Slices:
     """Quota that shards have and do not use, as far as their reports tell.
 
-    A report says how many machines are in each zone, and how many of each pool are Speculative; the
-    difference is in use. A zone that nobody offers anything in could be of any pool, and counts for
-    each, so that what is unused is never overstated.
+    A report says how many slots of each pool there are, in all states, and which Speculative ones
+    could go; the others count as used, so that what is unused is never overstated.
     """
 
     def __init__(
         self,
         views: Sequence[View],
         catalogue: Catalogue,
-        kinds: I64,
         quotas: Mapping[Pool, Mapping[str, int]],
     ) -> None:
         self._catalogue, self._shards = catalogue, [view.shard for view in views]
         self._numbers: dict[tuple[str, Pool], int] = {}
         left: list[int] = []
-        pools_of: dict[str, set[Pool]] = {}
-        for number in np.unique(kinds).tolist() if quotas else ():
-            kind = catalogue.kinds[number]
-            pools_of.setdefault(kind.zone, set()).add((kind.provider, kind.region))
-        for pool, slices in quotas.items():
-            for view in views:
-                there = sum(
-                    count
-                    for zone, count in view.zones.items()
-                    if pool in pools_of.get(zone, {pool})
-                )
-                used = max(0, there - view.slots.get(pool, 0))
+        for view in views if quotas else ():
+            used = dict(view.slots)
+            for number, count in zip(view.kinds.tolist(), view.speculative.tolist(), strict=True):
+                kind = catalogue.kinds[number]
+                pool = (kind.provider, kind.region)
+                used[pool] = used.get(pool, 0) - count
+            for pool, slices in quotas.items():
                 self._numbers[view.shard, pool] = len(left)
-                left.append(max(0, slices.get(view.shard, 0) - used))
+                left.append(max(0, slices.get(view.shard, 0) - max(0, used.get(pool, 0))))
         self.left: I64 = np.array([*left, _NO_LIMIT], np.int64)
         """What is unused of each; the last stands for pools without a limit."""
 

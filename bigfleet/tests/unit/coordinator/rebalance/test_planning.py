@@ -14,9 +14,13 @@ from bigfleet.coordinator.rebalance.planning import none_eligible
 from bigfleet.coordinator.rebalance.reading import Reader
 from bigfleet.coordinator.reports import Heard
 from bigfleet.coordinator.state import Move, Phase, Provider, Tier, Wish
+from bigfleet.model import MachineState
+from bigfleet.shard.coordination import summarise
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
+from coordinating import Shard as Reporting
+from coordinating import machine, stamp
 
 SECOND = 1_000_000_000
 NOW = 1_000_000 * SECOND
@@ -61,12 +65,11 @@ def shard(
     name: str,
     *said: pb.FreeClass | pb.Shortfall,
     types: Mapping[str, int] | None = None,
-    zones: Mapping[str, int] | None = None,
     slots: int = 0,
 ) -> Heard:
+    """A report; `slots` are the machines of the pool in all states."""
     summary = pb.ShardSummary(
         per_instance_type_counts=types,
-        per_zone_counts=zones,
         free_by_class=[one for one in said if isinstance(one, pb.FreeClass)],
         quota_totals=[pb.QuotaAllocation(provider="p", region="r", per_shard={name: slots})],
     )
@@ -263,19 +266,19 @@ def test_slots_are_taken_where_idle_machines_do_not_suffice() -> None:
 
 @pytest.mark.parametrize(("quota", "count"), [(69, 0), (70, 0), (75, 5), (200, 10)])
 def test_slots_go_only_with_quota_the_donor_does_not_use(quota: int, count: int) -> None:
-    donor = shard("a", free(slots=30), zones={"z": 100}, slots=30)
+    donor = shard("a", free(slots=30), slots=100)
     known = Known(quotas={("p", "r"): {"a": quota}}, now=NOW)
     result = planned(donor, shard("b", lack(cpu="40")), known=known)
     assert sum(move.count for move in result.moves) == count
     assert all(move.tier is Tier.QUOTA for move in result.moves)
 
 
-def test_zones_that_nobody_offers_count_as_used_and_those_of_other_pools_do_not() -> None:
-    known = Known(quotas={("p", "r"): {"a": 100}}, now=NOW)
+def test_slots_of_other_pools_are_not_used_and_those_that_cannot_go_are() -> None:
+    known = Known(quotas={("p", "r"): {"a": 72}}, now=NOW)
     elsewhere = free(slots=1, zone="far", region="r2")
-    donor = shard("a", free(slots=30), elsewhere, zones={"z": 100, "far": 900}, slots=30)
+    donor = shard("a", free(slots=30), elsewhere, slots=100)
     assert sum(m.count for m in planned(donor, shard("b", lack()), known=known).moves) == 2
-    donor = shard("a", free(slots=30), zones={"z": 100, "dark": 30}, slots=30)
+    donor = shard("a", free(slots=28), slots=100)
     assert reasons(planned(donor, shard("b", lack()), known=known)) == ["donor_margin"]
 
 
@@ -285,7 +288,7 @@ def test_quota_of_slots_on_their_way_is_not_promised_twice() -> None:
         quotas={("p", "r"): {"a": 75}},
         now=NOW,
     )
-    donor = shard("a", free(slots=30), zones={"z": 100}, slots=30)
+    donor = shard("a", free(slots=30), slots=100)
     result = planned(donor, shard("b", lack(cpu="40")), known=known)
     assert gifts(result) == [("quota", "a", "b", 1)]
 
@@ -350,3 +353,14 @@ def test_a_round_begins_a_bounded_number_of_moves() -> None:
     known = Known([under_way(id=f"x{n}", fingerprint="x") for n in range(499)], now=NOW)
     result = planned(shard("a", *rows), shard("c", lack(cpu="100000")), known=known)
     assert len(result.moves) == 1
+
+
+@pytest.mark.parametrize(("quota", "count"), [(8, 0), (10, 0), (11, 1), (50, 2)])
+def test_a_slice_in_use_stays_with_its_shard_as_shards_report_it(quota: int, count: int) -> None:
+    serving = [machine(f"m-{n}", MachineState.CONFIGURED, stamp=stamp()) for n in range(10)]
+    unused = [machine(f"n-{n}", MachineState.SPECULATIVE) for n in range(5)]
+    fleet = Reporting(machines=serving + unused).book.inventory.snapshot()
+    donor = Heard("a", 1, 1, NOW, 0.0, summarise(fleet, "a", "").SerializeToString(), NOW, ())
+    known = Known(quotas={("p", "r"): {"a": quota}}, now=NOW)
+    result = planned(donor, shard("b", lack(cpu="8")), known=known)
+    assert sum(move.count for move in result.moves) == count
