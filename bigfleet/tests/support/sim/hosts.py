@@ -177,6 +177,7 @@ class Host:
         """The shard stands still and another life of it begins; what wakes the first one up."""
         old, mounted = self.life.process, self._mounted
         old.pause()
+        self._world.monitor.replaced(old)
         mounted.disk = self.disk.copy()
         self.start()
 

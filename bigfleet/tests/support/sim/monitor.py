@@ -64,6 +64,9 @@ class Monitor:
         """By its token, which call a mutation came with."""
         self._ordered: dict[str, dict[ActionKind, str]] = {}
         """Machine -> kind of its latest orders -> cluster."""
+        self._bootstraps: dict[tuple[int, str], str] = {}
+        """For which cluster a process ordered a machine: a zombie may want it for another one."""
+        self._zombies: set[int] = set()
         self._reclaims: dict[str, deque[tuple[float, int]]] = {}
         self._keeps: dict[str, deque[float]] = {}
         self._excuses: dict[str, float] = {}
@@ -83,6 +86,10 @@ class Monitor:
     def excuse(self, cluster: str, now: float) -> None:
         """A cluster asks for less, or lost something that may come back."""
         self._excuses[cluster] = now
+
+    def replaced(self, process: Process) -> None:
+        """Another life of its shard begins; when it wakes up, both acquire what is missing."""
+        self._zombies.add(id(process))
 
     def lied_to(self, until: float) -> None:
         """A provider leaves machines out of its Lists, or makes a mess of them."""
@@ -104,15 +111,17 @@ class Monitor:
                 state = "unknown" if machine is None else machine.state.title
                 self._trace.broken("S3", f"{told} although the machine is {state}")
                 return
-            self._note_order(order)
+            self._note_order(shard.process, order)
             if (shard.partial() or now < self._lies_until) and order.kind in _ACQUIRING:
                 # What it has not heard of yet makes some of this too much, later.
                 self.excuse(order.cluster, now)
             self._check_order(shard, order, machine, now, told)
 
-    def _note_order(self, order: Order) -> None:
+    def _note_order(self, process: Process, order: Order) -> None:
         known = self._ordered.setdefault(order.machine, {})
         known[order.kind] = order.cluster
+        if order.kind is A.BOOTSTRAP:
+            self._bootstraps[id(process), order.machine] = order.cluster
         if order.kind is A.KEEP:
             known.pop(A.RECLAIM, None)
             known.pop(A.PREEMPT, None)
@@ -204,8 +213,11 @@ class Monitor:
             self._trace.broken("S13", f"{told}: nobody ordered it")
         if isinstance(request, pb.ConfigureRequest):
             blob = f"join {request.cluster_id} {request.machine_id}".encode()
-            if known.get(A.BOOTSTRAP) != request.cluster_id:
-                self._trace.broken("S13", f"{told}: ordered for {known.get(A.BOOTSTRAP)}")
+            if id(process) in self._zombies:
+                self.excuse(request.cluster_id, self._trace.now())
+            cluster = self._bootstraps.get(flight, known.get(A.BOOTSTRAP))
+            if cluster != request.cluster_id:
+                self._trace.broken("S13", f"{told}: ordered for {cluster}")
             if request.bootstrap_blob != blob:
                 self._trace.broken("S13", f"{told}: bootstrap data {request.bootstrap_blob!r}")
 
