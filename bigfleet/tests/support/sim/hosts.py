@@ -189,6 +189,7 @@ class Host:
 
     def peace(self) -> None:
         """Nobody waits for the worst of moments any more."""
+        self.life.process.spare()
         self._mutations_until_crash = 0
         self._mounted.on_write = None
 

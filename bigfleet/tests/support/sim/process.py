@@ -70,6 +70,10 @@ class Process:
         """Die after so many more callbacks of its own, between two of them."""
         self._crash_at = self.steps + steps
 
+    def spare(self) -> None:
+        """No death is ahead of it any more."""
+        self._crash_at = -1
+
     def crash(self) -> None:
         """Die now."""
         if self.life is Life.DEAD:
