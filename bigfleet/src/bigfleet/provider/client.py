@@ -33,6 +33,7 @@ _CHUNK: Final = 200
 _LATE: Final = 1.0
 """Seconds a transport may be over its deadline before the call is given up for it."""
 
+_INTERNAL: Final = grpc.StatusCode.INTERNAL
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 Watch = Callable[[str, str, str, float], None]
@@ -271,8 +272,9 @@ class ProviderClient:
             code = grpc.StatusCode.OK
             return answer
         except CallError as error:
-            code = error.code
-            raise failed_call(self.name, method, machine_id, code, error.text) from error
+            # OK without an answer is INTERNAL wherever gRPC itself finds out, and is counted so.
+            code = _INTERNAL if error.code is grpc.StatusCode.OK else error.code
+            raise failed_call(self.name, method, machine_id, error.code, error.text) from error
         except TimeoutError as error:
             if not limit.expired():
                 raise

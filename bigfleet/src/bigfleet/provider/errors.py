@@ -64,6 +64,7 @@ _BY_CODE: Final[dict[grpc.StatusCode, type[ProviderError]]] = {
     grpc.StatusCode.NOT_FOUND: NotFoundError,
     grpc.StatusCode.UNIMPLEMENTED: NotSupportedError,
     grpc.StatusCode.FAILED_PRECONDITION: FencedError,
+    grpc.StatusCode.OK: UnusableAnswerError,
 }
 
 

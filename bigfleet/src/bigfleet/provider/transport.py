@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 
 class CallError(Exception):
-    """A call that ended with a status other than OK."""
+    """A call that ended with a status other than OK, or OK and without an answer."""
 
     def __init__(self, code: grpc.StatusCode, text: str) -> None:
         super().__init__(f"{code.name}: {text}")
@@ -163,7 +163,7 @@ class GrpcTransport:
         line = self._current()
         line.calls += 1
         try:
-            return await start(line)
+            answer = await start(line)
         except grpc.aio.AioRpcError as error:
             raise CallError(error.code(), error.details() or "no further detail") from error
         except asyncio.CancelledError:
@@ -177,6 +177,10 @@ class GrpcTransport:
             line.calls -= 1
             if self._retired:
                 await self._close_idle()
+        if answer is None:
+            # What the library hands over instead of bytes that are no message.
+            raise CallError(grpc.StatusCode.OK, "the answer cannot be decoded")
+        return answer
 
     async def _close_idle(self) -> None:
         for idle in [other for other in self._retired if not other.calls]:
