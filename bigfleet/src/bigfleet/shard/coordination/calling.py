@@ -47,11 +47,15 @@ class GrpcCaller:
         """The answer of the coordinator at an address."""
         stub: rpc.CoordinatorAsyncStub = rpc.CoordinatorStub(await self._channel(address))
         try:
-            return await stub.ReportShard(report, timeout=seconds)
+            answer: pb.ReportAck | None = await stub.ReportShard(report, timeout=seconds)
         except grpc.aio.AioRpcError as error:
             raise ReportError(
                 error.code().name, error.details() or "no further detail", _leader(error)
             ) from error
+        if answer is None:
+            # What the library hands over instead of bytes that are no message.
+            raise ReportError("INTERNAL", "the answer cannot be decoded")
+        return answer
 
     async def close(self) -> None:
         """All connections end."""

@@ -50,11 +50,13 @@ class Replica:
 
 
 @contextlib.asynccontextmanager
-async def serving(replica: Replica) -> AsyncIterator[str]:
+async def serving(
+    replica: Replica, written: Callable[[pb.ReportAck], bytes] = pb.ReportAck.SerializeToString
+) -> AsyncIterator[str]:
     server = grpc.aio.server()
     # The rest of the service is not for shards.
     handler = grpc.unary_unary_rpc_method_handler(
-        replica.report_shard, pb.ShardReport.FromString, pb.ReportAck.SerializeToString
+        replica.report_shard, pb.ShardReport.FromString, written
     )
     service = "bigfleet.v1alpha1.Coordinator"
     server.add_generic_rpc_handlers(
@@ -127,6 +129,18 @@ async def test_a_call_ends_at_its_deadline() -> None:
         caller = GrpcCaller()
         with pytest.raises(ReportError, match="DEADLINE_EXCEEDED"):
             await caller.report(address, pb.ShardReport(shard_id="s-1"), 0.2)
+        await caller.close()
+
+
+async def test_an_answer_nobody_can_decode_is_a_report_that_failed() -> None:
+    odd = Replica()
+    async with serving(odd, lambda answer: b"\xff" * 20) as address:
+        shard = Shard()
+        async with reporting(shard, address):
+            await holds(lambda: shard.tally.reports.count("error") >= 2)
+        caller = GrpcCaller()
+        with pytest.raises(ReportError, match="cannot be decoded"):
+            await caller.report(address, pb.ShardReport(shard_id="s-1"), 5.0)
         await caller.close()
 
 
