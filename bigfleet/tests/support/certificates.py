@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -13,6 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from bigfleet.wire.tls import TlsFiles
+
+_P_256 = bytes.fromhex("2a8648ce3d030107")
+"""The name of the usual curve, as keys write it."""
 
 
 def write_files(
@@ -51,3 +55,30 @@ def write_files(
     )
     ca.cert_pem.write_to_path(files.ca)
     return files
+
+
+def damage_certificate(files: TlsFiles) -> None:
+    """A certificate that can be read, but for its public key."""
+    certificate = x509.load_pem_x509_certificate(files.cert.read_bytes())
+    key = certificate.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    whole = bytearray(certificate.public_bytes(serialization.Encoding.DER))
+    whole[whole.index(key) + len(key) - 1] ^= 0xFF
+    text = base64.encodebytes(bytes(whole)).decode()
+    files.cert.write_text(f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n")
+
+
+def write_unknown_key(files: TlsFiles) -> None:
+    """A key on a curve nobody here knows."""
+    key = serialization.load_pem_private_key(files.key.read_bytes(), password=None)
+    whole = bytearray(
+        key.private_bytes(
+            serialization.Encoding.DER,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    whole[whole.index(_P_256) + len(_P_256) - 1] ^= 0x7F
+    text = base64.encodebytes(bytes(whole)).decode()
+    files.key.write_text(f"-----BEGIN PRIVATE KEY-----\n{text}-----END PRIVATE KEY-----\n")

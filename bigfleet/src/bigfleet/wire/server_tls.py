@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
 
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import TlsFiles
@@ -78,33 +76,19 @@ class ServerTls:
                 self._on_expiry(role, ends)
 
     def _read(self) -> _Set:
-        files = self._files
-        try:
-            cert, key, ca = (path.read_bytes() for path in (files.cert, files.key, files.ca))
-            chain = x509.load_pem_x509_certificates(cert)
-            private = serialization.load_pem_private_key(key, password=None)
-            bundle = x509.load_pem_x509_certificates(ca)
-        except (OSError, ValueError, TypeError) as error:
-            raise TlsFilesError(f"TLS files cannot be used: {error}") from error
-        if private.public_key() != chain[0].public_key():
-            raise TlsFilesError(
-                f"TLS files cannot be used: {files.key} is not the key of {files.cert}"
-            )
-        own = _earliest(chain)
+        read = self._files.contents()
         return _Set(
-            grpc.ssl_server_certificate_configuration([(key, cert)], root_certificates=ca),
+            grpc.ssl_server_certificate_configuration(
+                [(read.key, read.cert)], root_certificates=read.ca
+            ),
             # One certificate serves all edges of a process, those it dials included.
-            {"server": own, "client": own, "ca": _earliest(bundle)},
+            {"server": read.cert_ends, "client": read.cert_ends, "ca": read.ca_ends},
         )
 
     def _stamp(self) -> _Stamp:
         return tuple(
             _stamp_of(path) for path in (self._files.cert, self._files.key, self._files.ca)
         )
-
-
-def _earliest(certificates: Sequence[x509.Certificate]) -> float:
-    return min(certificate.not_valid_after_utc.timestamp() for certificate in certificates)
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int]:

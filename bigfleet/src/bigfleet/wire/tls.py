@@ -8,13 +8,14 @@ fresh set is left to the owner of the channel.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import grpc
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from bigfleet.wire.errors import TlsFilesError
@@ -46,18 +47,38 @@ class TlsFiles:
 
     def read(self) -> grpc.ChannelCredentials:
         """Credentials for a channel, from files that belong together."""
+        read = self.contents()
+        return grpc.ssl_channel_credentials(read.ca, read.key, read.cert)
+
+    def contents(self) -> TlsContents:
+        """What the files hold, or a refusal when they do not belong together."""
         try:
             cert, key, ca = (path.read_bytes() for path in (self.cert, self.key, self.ca))
-            leaf = x509.load_pem_x509_certificates(cert)[0]
+            chain = x509.load_pem_x509_certificates(cert)
             private = serialization.load_pem_private_key(key, password=None)
-            x509.load_pem_x509_certificates(ca)
-        except (OSError, ValueError, TypeError) as error:
+            bundle = x509.load_pem_x509_certificates(ca)
+            # Certificates are read as far as somebody asks: a damaged key shows only here.
+            fits = private.public_key() == chain[0].public_key()
+            ends = (_earliest(chain), _earliest(bundle))
+        except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise TlsFilesError(f"TLS files cannot be used: {error}") from error
-        if private.public_key() != leaf.public_key():
+        if not fits:
             raise TlsFilesError(
                 f"TLS files cannot be used: {self.key} is not the key of {self.cert}"
             )
-        return grpc.ssl_channel_credentials(ca, key, cert)
+        return TlsContents(cert, key, ca, *ends)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsContents:
+    """A certificate, its key and a CA bundle, as text; and when they end, in Unix seconds."""
+
+    cert: bytes
+    key: bytes = field(repr=False)
+    ca: bytes
+    cert_ends: float
+    ca_ends: float
+    """Of a bundle the earliest."""
 
 
 class ClientTls:
@@ -92,6 +113,10 @@ class ClientTls:
         return tuple(
             _stamp_of(path) for path in (self._files.cert, self._files.key, self._files.ca)
         )
+
+
+def _earliest(certificates: Sequence[x509.Certificate]) -> float:
+    return min(certificate.not_valid_after_utc.timestamp() for certificate in certificates)
 
 
 def _stamp_of(path: Path) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from bigfleet.wire.identity import identity_of
 from bigfleet.wire.server import ListenError, WireServer
 from bigfleet.wire.server_tls import ServerTls
 from bigfleet.wire.tls import TlsFiles
-from certificates import write_files
+from certificates import damage_certificate, write_files, write_unknown_key
 
 SHARD = "bigfleet.v1alpha1.Shard"
 READ = "bigfleet.v1alpha1.ShardRead"
@@ -246,7 +246,9 @@ async def test_a_new_leaf_alone_is_used_as_well(tmp_path: Path) -> None:
     assert before != after
 
 
-@pytest.mark.parametrize("broken", ["cert", "key", "ca", "foreign key", "missing"])
+@pytest.mark.parametrize(
+    "broken", ["cert", "key", "ca", "foreign key", "missing", "damaged", "unknown curve"]
+)
 async def test_broken_files_keep_the_last_good_set(
     tmp_path: Path, broken: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -260,6 +262,10 @@ async def test_broken_files_keep_the_last_good_set(
                 files.key.write_bytes(write_files(tmp_path / "other", ca).key.read_bytes())
             case "missing":
                 files.ca.unlink()
+            case "damaged":
+                damage_certificate(files)
+            case "unknown curve":
+                write_unknown_key(files)
             case _:
                 (tmp_path / "server" / f"{broken}.pem").write_text("half of a change")
         with caplog.at_level(logging.WARNING):

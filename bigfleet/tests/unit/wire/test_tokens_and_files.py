@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from bigfleet.wire.channel import CLIENT_OPTIONS, MAX_MESSAGE_BYTES
 from bigfleet.wire.errors import FencingError, TlsFilesError
 from bigfleet.wire.fencing import FencingStamps, Token
 from bigfleet.wire.tls import LOOK_EVERY_SECONDS, ClientTls, TlsFiles
+from certificates import damage_certificate, write_files, write_unknown_key
 
 
 def test_numbers_begin_at_one_and_are_given_once() -> None:
@@ -91,3 +93,19 @@ def test_changed_files_are_seen_at_the_next_look_and_broken_ones_are_not_used(
     assert tls.credentials is second
     time[0] += LOOK_EVERY_SECONDS
     assert not tls.fresh()
+
+
+@pytest.mark.parametrize("spoil", [damage_certificate, write_unknown_key])
+def test_what_can_only_be_read_in_part_is_not_used_either(
+    tmp_path: Path, spoil: Callable[[TlsFiles], None]
+) -> None:
+    time = [100.0]
+    files = write_files(tmp_path, trustme.CA())
+    tls = ClientTls(files, lambda: time[0])
+    first = tls.credentials
+    spoil(files)
+    with pytest.raises(TlsFilesError, match="cannot be used"):
+        files.read()
+    time[0] += LOOK_EVERY_SECONDS
+    assert not tls.fresh()
+    assert tls.credentials is first
