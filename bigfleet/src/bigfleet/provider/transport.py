@@ -18,6 +18,7 @@ import grpc
 import grpc.aio
 
 from bigfleet.wire.channel import open_channel
+from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import ClientTls, TlsFiles
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2_grpc as rpc
@@ -101,7 +102,8 @@ class GrpcTransport:
         headers: Callable[[], Headers | None] = lambda: None,
     ) -> None:
         self._address = address
-        self._tls = None if files is None else ClientTls(files, now)
+        self._files, self._now = files, now
+        self._tls: ClientTls | None = None
         self._headers = headers
         """What goes with a call that changes something."""
         self._closed = False
@@ -192,12 +194,22 @@ class GrpcTransport:
 
     def _current(self) -> _Line:
         credentials = None
-        if self._tls is not None:
-            if self._tls.fresh() and self._line is not None:
+        if self._files is not None:
+            tls = self._followed(self._files)
+            if tls.fresh() and self._line is not None:
                 # An idle channel is closed at the end of the next call on the new one.
                 self._retired.add(self._line)
                 self._line = None
-            credentials = self._tls.credentials
+            credentials = tls.credentials
         if self._line is None:
             self._line = _Line(open_channel(self._address, credentials))
         return self._line
+
+    def _followed(self, files: TlsFiles) -> ClientTls:
+        """Read first by the first call: they may be broken when a provider is registered."""
+        if self._tls is None:
+            try:
+                self._tls = ClientTls(files, self._now)
+            except TlsFilesError as error:
+                raise CallError(grpc.StatusCode.UNAVAILABLE, str(error)) from error
+        return self._tls

@@ -148,3 +148,21 @@ async def test_new_files_are_used_without_a_restart_of_either_side(tmp_path: Pat
             await client.create(MACHINE)
         assert refused.value.code.name == "PERMISSION_DENIED"
         await client.close()
+
+
+async def test_a_provider_registered_while_the_files_are_broken_is_reached_when_they_are_mended(
+    tmp_path: Path,
+) -> None:
+    ca = trustme.CA()
+    with provider(tmp_path, ca) as process:
+        files = install_client(tmp_path / "client", ca, "bigfleet://shard/shard-a")
+        good = files.key.read_bytes()
+        files.key.write_text("half of a change")
+        site = ProviderSite("fake", process.address)
+        client = ProviderClient.dial(site, FencingStamps("shard-a", 1), files)
+        with pytest.raises(ProviderError, match="TLS files cannot be used") as refused:
+            await client.list()
+        assert refused.value.code.name == "UNAVAILABLE"
+        files.key.write_bytes(good)
+        assert len((await client.list()).machines) == 6
+        await client.close()
