@@ -7,6 +7,7 @@ that of each served service and is told by the component. What the services do i
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -19,6 +20,7 @@ from grpc_reflection.v1alpha import reflection
 from bigfleet.wire.channel import MAX_MESSAGE_BYTES
 from bigfleet.wire.errors import WireError
 from bigfleet.wire.server_tls import ServerTls
+from bigfleet.wire.tls import LOOK_EVERY_SECONDS
 
 SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -46,12 +48,19 @@ class ListenError(WireError):
 class WireServer:
     """One port with some services. Add their handlers to `grpc` before `start`."""
 
-    def __init__(self, services: Sequence[str], tls: ServerTls | None = None) -> None:
+    def __init__(
+        self,
+        services: Sequence[str],
+        tls: ServerTls | None = None,
+        look_every: float = LOOK_EVERY_SECONDS,
+    ) -> None:
         self.grpc = grpc.aio.server(
             options=SERVER_OPTIONS, compression=grpc.Compression.NoCompression
         )
         self._services = tuple(services)
         self._tls = tls
+        self._look_every = look_every
+        self._looking: asyncio.Task[None] | None = None
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
         names = (*self._services, health.SERVICE_NAME, reflection.SERVICE_NAME)
@@ -79,6 +88,8 @@ class WireServer:
             await self._health.set(service, _NOT_SERVING)
         await self._health.set("", _SERVING)
         await self.grpc.start()
+        if self._tls is not None:
+            self._looking = asyncio.create_task(self._look(self._tls))
         where = f"{host or '127.0.0.1'}:{bound}"
         _log.info("listening", extra={"addr": where, "tls": "on" if self._tls else "off"})
         return where
@@ -90,5 +101,13 @@ class WireServer:
 
     async def stop(self, grace: float) -> None:
         """Not ready, no new calls; those under way get some time."""
+        if self._looking is not None:
+            self._looking.cancel()
         await self.ready(False)
         await self.grpc.stop(grace)
+
+    async def _look(self, tls: ServerTls) -> None:
+        """Notice new files without a handshake: when they end is shown from then on."""
+        while True:
+            await asyncio.sleep(self._look_every)
+            tls.look()

@@ -1,6 +1,7 @@
 """Certificate, key and CA bundle of a server, looked at again on every handshake.
 
-A set that cannot be read, a key that is not the certificate's or a bundle without certificates
+Whoever shows when they end looks beside that, since peers may stay connected for weeks. A set that
+cannot be read, a key that is not the certificate's or a bundle without certificates
 leaves the last good set in use, with one warning per change of the files. Open connections are not
 cut. Handshakes happen on threads of the library, hence the lock.
 """
@@ -39,36 +40,41 @@ class ServerTls:
         self._on_expiry = on_expiry
         self._lock = threading.Lock()
         self._seen = self._stamp()
-        self._set = self._read()
+        self._set = self._handed_over = self._read()
         self._tell()
 
     def credentials(self) -> grpc.ServerCredentials:
         """Credentials that follow the files and demand a certificate of every client."""
         return grpc.dynamic_ssl_server_credentials(
             self._set.configuration,
-            self._changed,  # type: ignore[arg-type]  # None, which the stubs forget, keeps the set
+            self._newer,  # type: ignore[arg-type]  # None, which the stubs forget, keeps the set
             require_client_authentication=True,
         )
 
     def look(self) -> bool:
         """Look at the files now; whether another set is in use since."""
-        return self._changed() is not None
-
-    def _changed(self) -> grpc.ServerCertificateConfiguration | None:
-        """Called for every handshake: the new set, or None to go on with the one in use."""
         with self._lock:
             stamp = self._stamp()
             if stamp == self._seen:
-                return None
+                return False
             self._seen = stamp
             try:
                 self._set = self._read()
             except TlsFilesError as error:
                 _log.warning("the last good TLS files stay in use", extra={"error": str(error)})
-                return None
+                return False
         _log.info("TLS files read again", extra={"cert": str(self._files.cert)})
         self._tell()
-        return self._set.configuration
+        return True
+
+    def _newer(self) -> grpc.ServerCertificateConfiguration | None:
+        """Called for every handshake: another set than the last one, or None to go on with it."""
+        self.look()
+        with self._lock:
+            if self._set is self._handed_over:
+                return None
+            self._handed_over = self._set
+            return self._set.configuration
 
     def _tell(self) -> None:
         if self._on_expiry is not None:

@@ -232,6 +232,27 @@ async def test_new_files_are_used_from_the_next_handshake_on(tmp_path: Path) -> 
     assert set(ends) == {"server", "client", "ca"}
 
 
+async def test_without_a_handshake_new_files_are_seen_all_the_same_and_the_next_one_uses_them(
+    tmp_path: Path,
+) -> None:
+    old, new = trustme.CA(), trustme.CA()
+    seen = asyncio.Event()
+    ends: dict[str, float] = {}
+
+    def tell(role: str, end: float) -> None:
+        if ends.get(role, end) != end:
+            seen.set()
+        ends[role] = end
+
+    tls = ServerTls(write_files(tmp_path / "server", old), tell)
+    async with served(WireServer([], tls, look_every=0.01)) as address:
+        write_files(tmp_path / "server", new, hours=9)
+        async with asyncio.timeout(20):
+            await seen.wait()
+        assert await alive(address, write_files(tmp_path / "new", new))
+        assert not await alive(address, write_files(tmp_path / "old", old))
+
+
 async def test_a_new_leaf_alone_is_used_as_well(tmp_path: Path) -> None:
     ca = trustme.CA()
     files = write_files(tmp_path / "server", ca)
