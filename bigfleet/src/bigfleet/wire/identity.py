@@ -24,6 +24,11 @@ NOBODY: Final = ""
 """A certificate without a usable name."""
 
 _SCHEME: Final = "bigfleet"
+_UNREADABLE: Final = (
+    x509.ExtensionNotFound,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
 _log = logging.getLogger(__name__)
 
 
@@ -97,7 +102,7 @@ def name_in(certificate_pem: bytes) -> str:
         certificate = x509.load_pem_x509_certificate(certificate_pem)
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
         uris = names.value.get_values_for_type(x509.UniformResourceIdentifier)
-    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):
+    except (ValueError, *_UNREADABLE):
         return NOBODY
     ours = [uri for uri in uris if uri.partition(":")[0].lower() == _SCHEME]
     return ours[0] if len(ours) == 1 else NOBODY
