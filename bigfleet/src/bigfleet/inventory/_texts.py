@@ -16,13 +16,13 @@ import numpy.typing as npt
 from bigfleet.inventory._column import Column, readonly
 from bigfleet.inventory._kernels import copy_texts
 from bigfleet.inventory.errors import UnfitMachineError
+from bigfleet.model.validation import LONGEST_BYTES
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
 U16 = npt.NDArray[np.uint16]
 
-LONGEST = 2**16 - 1
 _MOST = 2**31 - 1
 _WORTH_SQUEEZING = 64 * 1024
 
@@ -44,7 +44,7 @@ class Packed:
         else:
             pieces = [_encoded(text, what) for text in texts]
             blob, lengths = b"".join(pieces), np.fromiter(map(len, pieces), np.int64, len(pieces))
-        if len(lengths) and int(lengths.max()) > LONGEST:
+        if len(lengths) and int(lengths.max()) > LONGEST_BYTES:
             raise _too_long(texts[int(lengths.argmax())], what)
         return cls(np.frombuffer(blob, np.uint8), np.cumsum(lengths) - lengths, lengths)
 
@@ -80,7 +80,9 @@ def _encoded(text: str, what: str) -> bytes:
 
 
 def _too_long(text: str, what: str) -> UnfitMachineError:
-    return UnfitMachineError(f"{what} {text[:40]!r}... is longer than {LONGEST} bytes: shorten it")
+    return UnfitMachineError(
+        f"{what} {text[:40]!r}... is longer than {LONGEST_BYTES} bytes: shorten it"
+    )
 
 
 class Texts:
@@ -142,7 +144,7 @@ class Texts:
         """Set the text of one row, or refuse it; `what` names it in the refusal."""
         content = _encoded(text, what)
         size = len(content)
-        if size > LONGEST:
+        if size > LONGEST_BYTES:
             raise _too_long(text, what)
         self.make_room(size)
         begin = self._used

@@ -14,6 +14,8 @@ from bigfleet.model.machine import Machine, MachineState
 
 MAX_PRICE_PER_HOUR: Final = 9e12
 """Above this a price no longer fits in 64 bits of micro-dollars, in which the engine counts."""
+LONGEST_BYTES: Final = 2**16 - 1
+"""Of an id and of a host's reference, which are kept in columns."""
 
 _S = MachineState
 
@@ -45,6 +47,12 @@ def _check_structure(machine: Machine) -> None:
     has_host = machine.host is not None and machine.host.ref != ""
     if not machine.id:
         raise MachineError("a machine has no id: every record needs the stable id of its slot")
+    for what, text in (("id", machine.id), ("host", machine.host.ref if machine.host else "")):
+        if 4 * len(text) > LONGEST_BYTES and len(text.encode()) > LONGEST_BYTES:
+            raise MachineError(
+                f"machine {machine.id[:80]!r} has a text of {len(text)} characters as its {what}: "
+                f"use at most {LONGEST_BYTES} bytes"
+            )
     if state is _S.UNSPECIFIED:
         raise MachineError(
             f"machine {machine.id!r} has no state: report one of Speculative to Failed"

@@ -182,7 +182,13 @@ class ProviderClient:
     async def get(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Machine:
         """One machine as it is now; MachineError when its record must not be taken."""
         call = self._transport.get(pb.MachineRef(id=machine_id), seconds)
-        return self._machine("Get", await self._answered("Get", machine_id, call, seconds))
+        machine = self._machine("Get", await self._answered("Get", machine_id, call, seconds))
+        if machine.id != machine_id:
+            raise MachineError(
+                f"asked for machine {machine_id!r}, provider {self.name} shows {machine.id!r}: "
+                "Get has to answer with the machine it is asked for"
+            )
+        return machine
 
     async def list(
         self,

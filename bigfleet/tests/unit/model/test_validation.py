@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bigfleet.model import REJECT_REASONS, HostRef, Machine, MachineError, MachineState
-from bigfleet.model.validation import validate_machine
+from bigfleet.model.validation import LONGEST_BYTES, validate_machine
 
 S = MachineState
 HOST = HostRef("region-1", "i-1")
@@ -77,6 +77,15 @@ def test_an_id_is_needed_and_no_amount_is_negative() -> None:
     assert refusal(replace(record, id="")) == "structural"
     assert refusal(replace(record, resources={"cpu": -1})) == "structural"
     assert refusal(replace(record, allocatable={"cpu": -1})) == "structural"
+
+
+@pytest.mark.parametrize("letter", ["x", "\u20ac"])
+def test_ids_and_hosts_are_texts_that_a_column_can_keep(letter: str) -> None:
+    most = LONGEST_BYTES // len(letter.encode())
+    good = replace(machine(S.IDLE, HOST), id=letter * most, host=HostRef("r", letter * most))
+    assert refusal(good) is None
+    assert refusal(replace(good, id=letter * (most + 1))) == "structural"
+    assert refusal(replace(good, host=HostRef("r", letter * (most + 1)))) == "structural"
 
 
 def test_a_refusal_names_the_machine_and_the_remedy() -> None:

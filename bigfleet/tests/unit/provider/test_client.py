@@ -7,7 +7,7 @@ from typing import TypeVar
 import grpc
 import pytest
 
-from bigfleet.model import MachineState
+from bigfleet.model import MachineError, MachineState
 from bigfleet.provider import (
     CallError,
     FencedError,
@@ -109,10 +109,16 @@ async def test_one_counter_serves_all_providers() -> None:
 async def test_calls_have_deadlines_that_a_caller_may_shorten() -> None:
     client, script = scripted()
     await client.create("m")
-    await client.get("m")
+    await client.get("m-1")
     await client.list()
-    await client.get("m", seconds=1.5)
+    await client.get("m-1", seconds=1.5)
     assert [seconds for _, seconds in script.asked] == [30.0, 30.0, 120.0, 1.5]
+
+
+async def test_a_get_answered_with_another_machine_is_refused() -> None:
+    client, _ = scripted()
+    with pytest.raises(MachineError, match="asked for machine 'm-2', provider cloud shows 'm-1'"):
+        await client.get("m-2")
 
 
 @pytest.mark.parametrize("code", [code for code in grpc.StatusCode if code.name != "OK"])

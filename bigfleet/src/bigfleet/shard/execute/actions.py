@@ -135,6 +135,12 @@ class Actions:
         if attempt.order.kind is ActionKind.BOOTSTRAP and attempt.client is None:
             self._failures.bootstrap_failed(attempt.order.cluster)
 
+    def refused(self, attempt: Attempt, reason: str, error: str) -> None:
+        """What the provider shows of the machine must not be taken."""
+        self._means.metrics.machine_rejected(reason)
+        keys = {"machine": attempt.order.machine, "reason": reason, "error": error}
+        _log.warning("provider machine rejected at ingest", extra=keys)
+
     # -- the kinds -------------------------------------------------------------------------------
 
     async def _provision(self, attempt: Attempt) -> None:
@@ -306,11 +312,10 @@ class Actions:
         machine = ack.machine
         if machine is not None and machine.id == attempt.order.machine:
             return machine
-        reason = ack.refused.error.reason if ack.refused else "structural"
-        error = str(ack.refused.error) if ack.refused else "the ack shows another machine"
-        self._means.metrics.machine_rejected(reason)
-        keys = {"machine": attempt.order.machine, "reason": reason, "error": error}
-        _log.warning("provider machine rejected at ingest", extra=keys)
+        if ack.refused is not None:
+            self.refused(attempt, ack.refused.error.reason, str(ack.refused.error))
+        else:
+            self.refused(attempt, "structural", "the ack shows another machine")
         return None
 
     def _take(self, machine: Machine) -> None:

@@ -74,7 +74,10 @@ class Endings:
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
                 seen = await attempt.client.get(attempt.order.machine, seconds=SETTLE_SECONDS)
-        except (ProviderError, MachineError, TimeoutError):
+        except (ProviderError, TimeoutError):
+            return
+        except MachineError as error:
+            self._actions.refused(attempt, error.reason, str(error))
             return
         attempt.truth = Truth.DONE if _is_done(attempt, seen) else Truth.NOT_DONE
         if attempt.truth is Truth.NOT_DONE:

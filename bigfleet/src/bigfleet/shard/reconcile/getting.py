@@ -66,13 +66,6 @@ class Getting:
         except MachineError as error:
             answer.refused.append((Refused(machine_id, error), 0))
         else:
-            if machine.id != machine_id:
-                _log.warning(
-                    "provider machine rejected at ingest",
-                    extra={"machine": machine_id, "provider": feed.name, "reason": "structural",
-                           "error": f"asked for {machine_id!r}, got {machine.id!r}"},
-                )  # fmt: skip
-                return
             answer.machines.append((machine, 0))
         await self._inbox.put(answer)
         self._on_arrival(answer)

@@ -9,7 +9,7 @@ from bigfleet.provider import CallError
 from bigfleet.shard.execute.failures import remembered
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from executing import World, passes, run, until
-from executing_values import machine, order, stamp
+from executing_values import machine, order, record_of, stamp
 
 K = ActionKind
 S = MachineState
@@ -172,6 +172,46 @@ def test_an_unanswered_create_that_was_done_keeps_its_stamp() -> None:
             assert (world.state("m"), world.known("m").stamp) == (S.CREATING, stamp())
             assert "m" in world.memory.entries
             assert not world.metrics.counts["create unavailable"]
+
+    run(main)
+
+
+def test_a_record_that_fits_no_column_is_refused_like_any_other_and_ends_no_worker() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE), machine("n", S.SPECULATIVE))
+
+            def endless(method: str, shown: pb.Machine) -> None:
+                shown.host.ref = "h" * 70_000
+
+            world.cloud.change = endless
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert world.outcomes() == {("Provision", "transition_error"): 1}
+            assert world.metrics.counts["rejected structural"] == 1
+            # The same where the answer is lost and the machine is asked for by itself.
+            world.cloud.machines["n"].host.ref = "h" * 70_000
+            world.cloud.swallow["Create"] = CallError(grpc.StatusCode.UNAVAILABLE, "reset")
+            world.hand_over(order(K.PROVISION, "n"))
+            await world.settled()
+            assert world.outcomes()["Provision", "provider_error"] == 1
+            assert world.refreshed == ["m", "n"]
+
+    run(main)
+
+
+def test_an_answer_about_another_machine_tells_nothing_of_this_one() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.SPECULATIVE))
+            world.cloud.swallow["Create"] = CallError(grpc.StatusCode.UNAVAILABLE, "reset")
+            world.cloud.shown_by_get = lambda machine_id: record_of(machine("stranger"))
+            world.hand_over(order(K.PROVISION, "m"))
+            await world.settled()
+            assert world.state("m") is S.SPECULATIVE
+            assert world.book.get("stranger") is None
+            assert world.metrics.counts["rejected structural"] == 1
+            assert world.refreshed == ["m"], "it is looked at again"
 
     run(main)
 

@@ -101,6 +101,18 @@ async def test_a_get_that_fails_is_not_repeated_by_itself() -> None:
 
 
 @on_virtual_time
+async def test_a_get_answered_with_another_machine_is_counted_and_changes_nothing() -> None:
+    cloud = cloud_of("a", "b")
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        cloud.machines["a"] = record("b", FAILED)
+        shard.lister.refresh("a")
+        merged = await shard.after(1)
+        assert merged.refused["structural"] == 1
+        assert set(shard.states().values()) == {IDLE}
+
+
+@on_virtual_time
 async def test_without_cursors_machines_in_flight_are_polled_two_hundred_a_second() -> None:
     cloud = cloud_of(*(f"m-{n}" for n in range(1_000)), state=SPECULATIVE)
     cloud.has_cursors = False
