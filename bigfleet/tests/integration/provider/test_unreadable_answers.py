@@ -1,4 +1,4 @@
-"""Answers that are OK and no message: a provider of another make, or a proxy that answers for it."""
+"""Answers that are OK and no message: of a provider of another make, or a proxy before it."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ async def test_an_answer_nobody_can_decode_is_an_error_of_the_provider() -> None
             client.get("m-1"),
             client.list(),
         ):
-            with pytest.raises(UnusableAnswerError, match="provider odd: .* cannot be decoded"):
+            with pytest.raises(UnusableAnswerError, match=r"provider odd: .* cannot be decoded"):
                 await call
         # What gRPC calls it wherever its libraries say so themselves, and no success.
         assert calls == [(method, "INTERNAL") for method in METHODS]

@@ -7,6 +7,7 @@ session is what makes up for it. A cluster's demand stays when its session ends.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ OnReclaimAck = Callable[[str, str, bool, tuple[str, ...]], None]
 OnSession = Callable[[str], None]
 
 HELLO: Final = "hello"
+HELLO_SECONDS: Final = 30.0
+"""How long a stream may stay open without saying whose it is."""
 _log = logging.getLogger(__name__)
 
 
@@ -111,14 +114,25 @@ class Sessions:
 
     async def serve(self, stream: Stream) -> None:
         """Serve one stream to its end; SessionEnd says how it ends when that is not OK."""
-        hello = await _first_frame(stream)
+        try:
+            hello = await _first_frame(stream)
+        except SessionEnd as end:
+            _log.warning(
+                "operator message handling: no session is opened",
+                extra={"identity": stream.identity or "", "error": end.text},
+            )
+            raise
         self._check_identity(stream.identity, hello.cluster_id)
         session = Session(stream, hello, self, self._clock, self._bound)
         self._install(session, hello)
+        why: BaseException | None = None
         try:
             await session.run(self._updates.replay(session.cluster))
+        except BaseException as error:
+            why = error
+            raise
         finally:
-            self._remove(session)
+            self._remove(session, why)
 
     def _install(self, session: Session, hello: shard_pb2.Hello) -> None:
         cluster = session.cluster
@@ -145,9 +159,12 @@ class Sessions:
         )
         _tell(self.on_open, cluster)
 
-    def _remove(self, session: Session) -> None:
+    def _remove(self, session: Session, why: BaseException | None) -> None:
         cluster = session.cluster
-        _log.info("operator session closed", extra={"cluster": cluster})
+        keys = {"cluster": cluster, **_ending(why)}
+        if isinstance(why, SessionEnd) and why.code is not grpc.StatusCode.ABORTED:
+            _log.warning("operator message handling: the session is ended", extra=keys)
+        _log.info("operator session closed", extra=keys)
         if self._open.get(cluster) is session:
             del self._open[cluster]
             self._updates.undelivered(cluster, session.unsent())
@@ -286,7 +303,10 @@ class Sessions:
 async def _first_frame(stream: Stream) -> shard_pb2.Hello:
     """The Hello a session opens with."""
     try:
-        message = await stream.receive()
+        async with asyncio.timeout(HELLO_SECONDS):
+            message = await stream.receive()
+    except TimeoutError:
+        raise _no_hello(f"nothing came within {HELLO_SECONDS:g} s") from None
     except Exception as error:
         raise _no_hello(f"the stream failed before it: {error}") from error
     if message is None:
@@ -303,6 +323,15 @@ def _no_hello(found: str) -> SessionEnd:
         grpc.StatusCode.INVALID_ARGUMENT,
         f"the first frame must be a Hello that names a cluster: {found}",
     )
+
+
+def _ending(why: BaseException | None) -> dict[str, str]:
+    """How a session ended, for the log."""
+    if why is None:
+        return {"code": "OK", "error": ""}
+    if isinstance(why, SessionEnd):
+        return {"code": why.code.name, "error": why.text}
+    return {"code": type(why).__name__, "error": str(why)}
 
 
 def _tell(listeners: list[OnSession], cluster: str) -> None:

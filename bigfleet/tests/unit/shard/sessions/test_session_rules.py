@@ -10,6 +10,7 @@ from bigfleet.shard.sessions.errors import SessionEnd
 from bigfleet_api.v1alpha1 import shard_pb2
 from operators import Desk, Line, hello, machine, turns
 from rollups import rollup, row, typical
+from sim.loop import virtual_loop
 
 
 async def end_of(line: Line) -> tuple[grpc.StatusCode, str]:
@@ -186,6 +187,60 @@ async def test_opening_and_closing_are_logged(caplog: pytest.LogCaptureFixture) 
     logged = [(r.getMessage(), r.__dict__["cluster"]) for r in caplog.records]
     assert ("operator session opened", "c-9") in logged
     assert ("operator session closed", "c-9") in logged
+
+
+def endings(log: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
+    """Why sessions were ended or not opened, by what the log says of it."""
+    return [
+        (r.__dict__.get("cluster", ""), r.__dict__.get("code", ""), r.__dict__["error"])
+        for r in log.records
+        if r.getMessage().startswith("operator message handling") and r.levelname == "WARNING"
+    ]
+
+
+async def test_why_no_session_is_opened_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    line = Desk().call("bigfleet://cluster/c-1")
+    line.say(rollup=rollup(row()))
+    await end_of(line)
+    ((_, _, error),) = endings(caplog)
+    assert "the first frame must be a Hello that names a cluster: it is rollup" in error
+    assert caplog.records[0].__dict__["identity"] == "bigfleet://cluster/c-1"
+
+
+async def test_why_a_session_is_ended_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    desk = Desk(outbox_bound=2)
+    line = await desk.greet()
+    line.say(hello=hello("c-2"))
+    await end_of(line)
+    full = Line(window=1)
+    full.serving = asyncio.ensure_future(desk.sessions.serve(full))
+    full.say(hello=hello())
+    await full.told()
+    for _ in range(4):
+        desk.sessions.send("c-1", shard_pb2.ShardMessage(ack=shard_pb2.Acknowledgement()))
+    await end_of(full)
+    first, second = endings(caplog)
+    assert first[:2] == ("c-1", "INVALID_ARGUMENT")
+    assert "a Hello names 'c-2'" in first[2]
+    assert second[:2] == ("c-1", "RESOURCE_EXHAUSTED")
+    assert "2 frames wait and the operator does not read them" in second[2]
+    closed = [r for r in caplog.records if r.getMessage() == "operator session closed"]
+    assert [r.__dict__["code"] for r in closed] == ["INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"]
+
+
+def test_a_stream_that_never_says_whose_it_is_is_not_kept(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def silent() -> None:
+        line = Desk().call()
+        await asyncio.wait([line.serving])
+        code, text = await end_of(line)
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        assert "nothing came within 30 s" in text
+
+    virtual_loop(1).run(silent())
+    assert endings(caplog)
 
 
 # -- the outbox ----------------------------------------------------------------------------------
