@@ -7,7 +7,7 @@ machine means is the shard's. Everything done is logged with who asked for it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -103,13 +103,14 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
     async def Pause(self, request: pb.PauseRequest, context: Context) -> pb.PauseResponse:  # noqa: N802
         """Keep deciding, but execute nothing until resumed."""
         await self._admit(context, "Pause", reason=request.reason)
-        await self._shard.pause(request.reason)
+        kept = "it is paused from now on, but a restart would not know"
+        await _written(context, self._shard.pause(request.reason), kept)
         return pb.PauseResponse()
 
     async def Resume(self, request: pb.ResumeRequest, context: Context) -> pb.ResumeResponse:  # noqa: N802
         """Execute again."""
         await self._admit(context, "Resume")
-        await self._shard.resume()
+        await _written(context, self._shard.resume())
         return pb.ResumeResponse()
 
     async def ForgetCluster(  # noqa: N802
@@ -132,7 +133,7 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
             )
         if not self._shard.knows_cluster(cluster):
             await context.abort(Code.NOT_FOUND, f"this shard knows no cluster {cluster!r}")
-        await self._shard.forget_cluster(cluster)
+        await _written(context, self._shard.forget_cluster(cluster))
         return pb.ForgetClusterResponse()
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.ShardStatus:  # noqa: N802
@@ -154,7 +155,7 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
             )
         if request.exclude:
             # First, so that no cycle in between hands the machine to somebody else.
-            await self._shard.exclude_machine(machine.id, True)
+            await _written(context, self._shard.exclude_machine(machine.id, True))
         if not await self._shard.drain_machine(machine.id):
             await context.abort(
                 Code.ABORTED, f"something else is being done to {machine.id!r}: try again"
@@ -167,7 +168,7 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
         """Keep a machine out of every decision, or let it in again."""
         await self._admit(context, "ExcludeMachine", machine=request.machine_id)
         machine = await self._machine(request.machine_id, context)
-        await self._shard.exclude_machine(machine.id, request.exclude)
+        await _written(context, self._shard.exclude_machine(machine.id, request.exclude))
         return pb.ExcludeMachineResponse()
 
     async def _admit(
@@ -185,6 +186,17 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
             await context.abort(Code.NOT_FOUND, f"this shard has no machine {machine_id!r}")
             raise AssertionError("abort does not return")
         return machine
+
+
+async def _written(
+    context: Context, work: Awaitable[None], otherwise: str = "nothing is changed"
+) -> None:
+    """Do what has to be on disk when it is answered; `otherwise` is what holds when it is not."""
+    try:
+        await work
+    except OSError as error:
+        _log.error("what an administrator asked for is not on disk", extra={"error": str(error)})
+        await context.abort(Code.UNAVAILABLE, f"{otherwise}: {error}")
 
 
 def status_to_proto(state: ShardState) -> pb.ShardStatus:

@@ -54,6 +54,11 @@ class Shard:
     sessions: set[str] = field(default_factory=set)
     done: list[tuple[object, ...]] = field(default_factory=list)
     drains: bool = True
+    disk_full: bool = False
+
+    def _write(self) -> None:
+        if self.disk_full:
+            raise OSError(28, "no room left")
 
     def cycle(self) -> None:
         plan = self.living.plan(self.machines, self.needs, NOW)
@@ -86,12 +91,15 @@ class Shard:
         return cluster in (A, B)
 
     async def pause(self, reason: str) -> None:
+        self._write()
         self.done.append(("pause", reason))
 
     async def resume(self) -> None:
+        self._write()
         self.done.append(("resume",))
 
     async def forget_cluster(self, cluster: str) -> None:
+        self._write()
         self.done.append(("forget", cluster))
 
     async def drain_machine(self, machine_id: str) -> bool:
@@ -99,6 +107,7 @@ class Shard:
         return self.drains
 
     async def exclude_machine(self, machine_id: str, excluded: bool) -> None:
+        self._write()
         self.done.append(("exclude", machine_id, excluded))
 
 
@@ -252,6 +261,31 @@ async def test_pause_and_resume_reach_the_shard() -> None:
         await to.admin.Pause(pb.PauseRequest(reason="storm"))
         await to.admin.Resume(pb.ResumeRequest())
     assert shard.done == [("pause", "storm"), ("resume",)]
+
+
+async def test_what_cannot_be_written_down_is_refused_in_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shard = Shard(machines=[machine("m-1", S.IDLE)], disk_full=True)
+    async with called(shard) as caller:
+        for call, holds in (
+            (caller.admin.Pause(pb.PauseRequest(reason="storm")), "a restart would not know"),
+            (caller.admin.Resume(pb.ResumeRequest()), "nothing is changed"),
+            (
+                caller.admin.ForgetCluster(pb.ForgetClusterRequest(cluster_id=A, confirm=True)),
+                "nothing is changed",
+            ),
+            (
+                caller.admin.ExcludeMachine(pb.ExcludeMachineRequest(machine_id="m-1")),
+                "nothing is changed",
+            ),
+        ):
+            code, text = await refused(call)
+            assert code is Code.UNAVAILABLE
+            assert holds in text
+            assert "no room left" in text
+    said = [r for r in caplog.records if r.message.startswith("what an administrator asked for")]
+    assert len(said) == 4
 
 
 async def test_a_cluster_is_forgotten_only_when_it_is_meant_known_and_away() -> None:
