@@ -71,3 +71,34 @@ def test_an_api_server_that_does_not_answer_holds_nobody_up() -> None:
     server = SlowApiServer(60.0)
     assert stopped_after(0.1, server) == pytest.approx(LAST_WORD_SECONDS)
     assert server.outcomes == ["lost"]
+
+
+class FullBudget:
+    """Lets nobody go."""
+
+    async def evict(self, pod: str, namespace: str, *, uid: str = "") -> Eviction:
+        return Eviction.BLOCKED
+
+
+def test_a_pod_that_a_budget_held_and_that_leaves_by_itself_is_waited_for_in_peace() -> None:
+    looks = 0
+
+    async def story() -> None:
+        held = PodOnNode(read(Pod, pod("web-0", node="n-1", phase="Running")))
+
+        def pods(_node: str) -> list[PodOnNode]:
+            nonlocal looks
+            looks += 1
+            # A look that waits for nothing would keep virtual time from passing.
+            return [held] if looks < 20 else []
+
+        emptier = NodeEmptier("n-1", pods, FullBudget(), asyncio.Semaphore(1), Counts(), Random(1))
+        running = asyncio.ensure_future(emptier.run())
+        await asyncio.sleep(1)
+        held.leaving = True
+        emptier.wake()
+        await asyncio.sleep(60)
+        running.cancel()
+
+    virtual_loop(1).run(story())
+    assert looks < 20

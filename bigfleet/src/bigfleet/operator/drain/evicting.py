@@ -92,16 +92,18 @@ class NodeEmptier:
                 async with asyncio.TaskGroup() as group:
                     for pod in due:
                         group.create_task(self._ask(pod))
-            waits = [at for uid, at in self._not_before.items() if uid not in self._asked]
-            until = min([*waits, loop.time() + LOOK_SECONDS])
+            # Who leaves already has no turn any more; one long past would end every wait at once.
+            turns = [self._not_before.get(pod.uid, 0.0) for pod in left if self._is_to_ask(pod)]
+            until = min([*turns, loop.time() + LOOK_SECONDS])
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(max(until, loop.time())):
                     await self._news.wait()
 
     def _is_due(self, pod: PodOnNode, now: float) -> bool:
-        return not (
-            pod.leaving or pod.uid in self._asked or self._not_before.get(pod.uid, 0.0) > now
-        )
+        return self._is_to_ask(pod) and self._not_before.get(pod.uid, 0.0) <= now
+
+    def _is_to_ask(self, pod: PodOnNode) -> bool:
+        return not (pod.leaving or pod.uid in self._asked)
 
     async def _ask(self, pod: PodOnNode) -> None:
         async with self._room:
