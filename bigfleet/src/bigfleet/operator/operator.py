@@ -90,7 +90,7 @@ class Operator:
         self.rollups = RollUps()
         self.machines = Machines(client, clock, metrics, rng, knobs.write_concurrency)
         self.book = NodeBook(self.machines)
-        self.available = Available(client, self._demanded)
+        self.available = Available(client, self._demanded, rng)
         self.acknowledger = Acknowledger(client, clock, metrics, rng, knobs.ack_concurrency)
         self.verdicts = Verdicts(client, clock, self.rollups)
         self.connection = Connection(self, self, world.dial, rng, knobs.rhythm)

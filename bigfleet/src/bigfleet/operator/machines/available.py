@@ -1,17 +1,22 @@
 """Hints at what the cluster could get, as AvailableCapacity objects.
 
 One object per profile that is asked for; the newest hint wins and an equal one is not written
-again. When no CapacityRequest asks for a profile any more, its object goes.
+again. The shard tells only what changed, so what could not be written, or what somebody deleted, is
+written again from the newest hint. When no CapacityRequest asks for a profile any more, its object
+goes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import math
 from collections.abc import Callable
+from random import Random
 from typing import Any, Final
 
-from bigfleet.kube import Change, KubeClient, KubeError
+from bigfleet.kube import Backoff, Change, KubeClient, KubeError
 from bigfleet.kube.fleet import AVAILABLE_CAPACITIES, AvailableCapacity
 from bigfleet.operator.machines.writer import MANAGER
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
@@ -73,18 +78,19 @@ def cost_text(dollars: float) -> str:
 class Available:
     """The AvailableCapacity objects. `demanded` gives the fingerprints that are asked for."""
 
-    def __init__(self, client: KubeClient, demanded: Callable[[], set[str]]) -> None:
-        self._client, self._demanded = client, demanded
-        self._waiting: dict[str, dict[str, Any]] = {}
+    def __init__(self, client: KubeClient, demanded: Callable[[], set[str]], rng: Random) -> None:
+        self._client, self._demanded, self._rng = client, demanded, rng
+        self._wanted: dict[str, dict[str, Any]] = {}
+        """The newest hint of each profile."""
         self._written: dict[str, dict[str, Any]] = {}
         self._there: set[str] = set()
         self._bell = asyncio.Event()
 
     def hear(self, update: pb.AvailableCapacityUpdate) -> None:
         """A hint of the shard."""
-        fingerprint, body = fingerprint_of(update), body_of(update)
-        if fingerprint and self._written.get(fingerprint) != body:
-            self._waiting[fingerprint] = body
+        fingerprint = fingerprint_of(update)
+        if fingerprint:
+            self._wanted[fingerprint] = body_of(update)
             self._bell.set()
 
     def seen(self, change: Change[AvailableCapacity]) -> None:
@@ -92,31 +98,39 @@ class Available:
         name = change.key
         if not name.startswith(_PREFIX):
             return
-        if change.new is None:
-            self._there.discard(name.removeprefix(_PREFIX))
-            self._written.pop(name.removeprefix(_PREFIX), None)
-        else:
-            self._there.add(name.removeprefix(_PREFIX))
+        fingerprint = name.removeprefix(_PREFIX)
+        if change.new is not None:
+            self._there.add(fingerprint)
+            return
+        self._there.discard(fingerprint)
+        self._written.pop(fingerprint, None)
+        self._bell.set()
 
     async def run(self) -> None:
         """Write, and sweep now and then, until cancelled."""
         loop = asyncio.get_running_loop()
-        sweep_at = loop.time() + SWEEP_SECONDS
+        # Another replica may have written since this one last did.
+        self._written.clear()
+        backoff = Backoff(first=1.0, longest=SWEEP_SECONDS, chance=self._rng)
+        sweep_at, again_at = loop.time() + SWEEP_SECONDS, math.inf
         while True:
-            try:
-                async with asyncio.timeout_at(sweep_at):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(min(sweep_at, again_at)):
                     await self._bell.wait()
-            except TimeoutError:
+            self._bell.clear()
+            if loop.time() >= sweep_at:
                 sweep_at = loop.time() + SWEEP_SECONDS
                 await self.sweep()
-            self._bell.clear()
-            for fingerprint in list(self._waiting):
-                await self._write(fingerprint, self._waiting.pop(fingerprint))
+            if await self._write():
+                backoff.reset()
+                again_at = math.inf
+            else:
+                again_at = loop.time() + backoff.next()
 
     async def sweep(self) -> None:
         """Delete what nobody asks for."""
-        demanded = self._demanded()
-        for fingerprint in (self._there | self._written.keys()) - demanded:
+        for fingerprint in (self._there | self._wanted.keys()) - self._demanded():
+            self._wanted.pop(fingerprint, None)
             try:
                 await self._client.delete(AVAILABLE_CAPACITIES, _PREFIX + fingerprint)
             except KubeError as error:
@@ -125,14 +139,20 @@ class Available:
             self._there.discard(fingerprint)
             self._written.pop(fingerprint, None)
 
-    async def _write(self, fingerprint: str, body: dict[str, Any]) -> None:
-        try:
-            await self._client.apply(
-                AVAILABLE_CAPACITIES, _PREFIX + fingerprint, body, manager=MANAGER
-            )
-        except KubeError as error:
-            # It is advice: the next hint comes within seconds.
-            _log.warning("AvailableCapacity not written", extra={"error": str(error)})
-            return
-        self._written[fingerprint] = body
-        self._there.add(fingerprint)
+    async def _write(self) -> bool:
+        """Whether everything that differs could be written."""
+        for fingerprint, body in list(self._wanted.items()):
+            if self._written.get(fingerprint) == body:
+                continue
+            try:
+                await self._client.apply(
+                    AVAILABLE_CAPACITIES, _PREFIX + fingerprint, body, manager=MANAGER
+                )
+            except KubeError as error:
+                _log.warning("AvailableCapacity not written", extra={"error": str(error)})
+                # To the end of the row: one that is refused for good holds up no other.
+                self._wanted[fingerprint] = self._wanted.pop(fingerprint, body)
+                return False
+            self._written[fingerprint] = body
+            self._there.add(fingerprint)
+        return True
