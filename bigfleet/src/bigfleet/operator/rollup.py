@@ -195,6 +195,11 @@ class RollUps:
     ) -> Built:
         """The frame of everything that is asked for now."""
         self._encode()
+        if not comparisons:
+            # A later roll-up speaks for what earlier ones carried, but not for what it leaves out.
+            for entry in self.comparing():
+                entry.carried = 0
+                self._fresh[entry.key] = None
         rows = [row.encoded for row in self._rows.values() if comparisons or not row.compares]
         head = capacity.ClusterCapacityNeeds(cluster_id=cluster_id, timestamp_unix_nanos=timestamp)
         if overhead:

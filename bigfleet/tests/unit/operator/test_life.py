@@ -388,6 +388,10 @@ def test_rows_an_older_shard_cannot_read_are_left_out_after_three_silent_rollups
         rows = [len(one.rollup.needs) for _, one in stage.shard.of_kind("rollup")]
         assert rows == [2, 2, 2, 1]
         await until(lambda: any(e["reason"] == "NotExpressible" for e in stage.api.all("Event")))
+        stage.shard.acknowledges = True
+        await until(lambda: phase(stage.api, "a") == "Acknowledged")
+        await asyncio.sleep(60)
+        assert phase(stage.api, "gt") == "Pending"
 
     play(scene, prepare)
 

@@ -177,6 +177,16 @@ def test_rows_an_older_shard_cannot_read_are_left_out_and_not_told() -> None:
     assert told(rollups, 2) == ["b"]
 
 
+def test_a_rollup_does_not_speak_for_rows_that_an_earlier_one_had_and_it_leaves_out() -> None:
+    compare = [{"key": "cores", "operator": "Gt", "values": ["8"]}]
+    rollups = holding(capacity_request("a"), capacity_request("b", requirements=compare))
+    rollups.build("c", 1, {})
+    rollups.build("c", 2, {}, comparisons=False)
+    assert told(rollups, 2) == ["a"]
+    rollups.build("c", 3, {})
+    assert told(rollups, 3) == ["b"]
+
+
 def test_changes_are_heard_and_mere_status_is_none() -> None:
     rollups = holding(capacity_request("a"))
     heard: list[int] = []
