@@ -376,12 +376,12 @@ def test_a_row_that_stays_unmet_says_why_and_later_that_it_is_met() -> None:
     play(scene, two_requests)
 
 
-def test_rows_an_older_shard_cannot_read_are_left_out_after_three_silent_rollups() -> None:
-    def prepare(api: FakeApiServer) -> None:
-        two_requests(api)
-        compare = [{"key": "cores", "operator": "Gt", "values": ["8"]}]
-        api.put(request("gt", requirements=compare))
+def and_one_that_compares(api: FakeApiServer) -> None:
+    two_requests(api)
+    api.put(request("gt", requirements=[{"key": "cores", "operator": "Gt", "values": ["8"]}]))
 
+
+def test_rows_an_older_shard_cannot_read_are_left_out_after_three_silent_rollups() -> None:
     async def scene(stage: Stage) -> None:
         stage.shard.acknowledges = False
         await stage.shard.frame("rollup", 4)
@@ -393,7 +393,20 @@ def test_rows_an_older_shard_cannot_read_are_left_out_after_three_silent_rollups
         await asyncio.sleep(60)
         assert phase(stage.api, "gt") == "Pending"
 
-    play(scene, prepare)
+    play(scene, and_one_that_compares)
+
+
+def test_a_shard_that_is_slow_for_a_few_seconds_is_still_told_of_every_row() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.shard.acknowledges = False
+        for number in range(8):
+            await stage.shard.frame("rollup", number + 1)
+            stage.api.put(request(f"more-{number}"))
+        stage.shard.acknowledges = True
+        await stage.shard.frame("rollup", 12)
+        assert all(len(one.rollup.needs) == 2 for _, one in stage.shard.of_kind("rollup"))
+
+    play(scene, and_one_that_compares)
 
 
 def test_an_operator_comes_back_after_every_end_with_growing_pauses() -> None:

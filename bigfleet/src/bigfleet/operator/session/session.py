@@ -21,7 +21,8 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 OUTBOX: Final = 256
 PROTOCOL: Final = "v1alpha1"
 COMPARING_TRIES: Final = 3
-"""Roll-ups with Gt or Lt that may go without any acknowledgement before these rows are left out."""
+"""Roll-ups with Gt or Lt that may go without any acknowledgement before these rows are left out; at
+their regular beat, because a shard that is busy for some seconds can read them all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class Session:
         self._rollup_due = False
         self._unanswered: deque[int] = deque()
         self._comparing_unanswered = 0
+        self._comparing_since = 0.0
+        self._leaves_comparing_out = False
         self.demand_changed = asyncio.Event()
         self.nodes_changed = asyncio.Event()
         self.greeted = False
@@ -206,17 +209,28 @@ class Session:
 
     async def _send_rollup(self) -> None:
         loop = asyncio.get_running_loop()
-        told = self._comparing_unanswered < COMPARING_TRIES
         if self._host.has_comparisons:
-            if told:
-                self._comparing_unanswered += 1
-            else:
-                self._host.not_expressible()
-        built = self._host.roll_up(comparisons=told)
+            self._weigh_comparing(loop.time())
+        built = self._host.roll_up(comparisons=not self._leaves_comparing_out)
         self._unanswered.append(built.timestamp)
         began = loop.time()
         await self._line.send_bytes(built.frame)
         self._host.rolled_up(built, loop.time() - began)
+
+    def _weigh_comparing(self, now: float) -> None:
+        """Whether rows with Gt or Lt, of which there are some, are in the next roll-up."""
+        if not self._comparing_unanswered:
+            self._comparing_since = now
+        patience = (COMPARING_TRIES - 1) * self._rhythm.rollup
+        if (
+            self._comparing_unanswered >= COMPARING_TRIES
+            and now - self._comparing_since >= patience
+        ):
+            self._leaves_comparing_out = True
+        if self._leaves_comparing_out:
+            self._host.not_expressible()
+        else:
+            self._comparing_unanswered += 1
 
     def _acknowledged(self, ack: pb.Acknowledgement) -> None:
         if ack.echo == "hello":
@@ -227,8 +241,7 @@ class Session:
         if ack.echo not in ("rollup", "rollup_rejected"):
             return
         self.good = True
-        if self._comparing_unanswered < COMPARING_TRIES:
-            self._comparing_unanswered = 0
+        self._comparing_unanswered = 0
         timestamp = ack.rollup_timestamp_unix_nanos
         if timestamp:
             self._knows_additions.set()
