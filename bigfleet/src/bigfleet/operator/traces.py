@@ -12,7 +12,7 @@ nothing is kept.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Final
+from typing import Final, TypeVar
 
 from bigfleet.observe.tracing import (
     Attributes,
@@ -28,7 +28,9 @@ from bigfleet.operator.rollup import Built
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 MOST: Final = 10_000
-"""Machines that are waited for; the oldest is given up."""
+"""Machines and roll-ups that are waited for; the oldest is given up."""
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class OperatorTraces:
@@ -37,7 +39,8 @@ class OperatorTraces:
     def __init__(self, spans: Spans | None, clock: Clock, cluster: str) -> None:
         self._spans, self._clock, self._cluster = spans, clock, cluster
         self._news = True
-        self._sent: dict[int, Built] = {}
+        self._sent: dict[int, Attributes] = {}
+        """Roll-ups the shard has not taken: what is told of each."""
         self._awaited: dict[str, tuple[SpanRef, int]] = {}
         """Machines that got their data: below which span, and when."""
 
@@ -51,19 +54,19 @@ class OperatorTraces:
             return
         self._news = False
         if self._spans.keeps(rollup_ref(self._cluster, built.timestamp).trace):
-            self._sent[built.timestamp] = built
+            self._sent[built.timestamp] = {
+                "bigfleet.cluster": self._cluster,
+                "bigfleet.rows": built.rows,
+                "bigfleet.bytes": len(built.frame),
+            }
+            _give_up_oldest(self._sent)
 
     def taken(self, timestamp: int) -> None:
         """The shard has taken the roll-up of this time, and whatever came before it."""
         if self._spans is None:
             return
         for sent in [one for one in self._sent if one <= timestamp]:
-            built, ref = self._sent.pop(sent), rollup_ref(self._cluster, sent)
-            keys: Attributes = {
-                "bigfleet.cluster": self._cluster,
-                "bigfleet.rows": built.rows,
-                "bigfleet.bytes": len(built.frame),
-            }
+            keys, ref = self._sent.pop(sent), rollup_ref(self._cluster, sent)
             now = self._clock.now()
             self._spans.record(Span("roll-up", ref, None, sent, now, keys, SpanKind.CLIENT))
 
@@ -83,8 +86,7 @@ class OperatorTraces:
             span = Span("bootstrap", ref, parent, began, now, keys, SpanKind.SERVER)
             self._spans.record(span)
             self._awaited[machine] = (ref, now)
-            while len(self._awaited) > MOST:
-                del self._awaited[next(iter(self._awaited))]
+            _give_up_oldest(self._awaited)
 
     def node_ready(self, machine: str, node: str) -> None:
         """A machine's node is Ready, perhaps since long ago."""
@@ -99,3 +101,8 @@ class OperatorTraces:
         }
         ref, now = self._spans.child(parent), self._clock.now()
         self._spans.record(Span("node Ready", ref, parent, since, now, keys))
+
+
+def _give_up_oldest(waiting: dict[K, V]) -> None:
+    while len(waiting) > MOST:
+        del waiting[next(iter(waiting))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bigfleet.observe.tracing import SpanRef, rollup_ref, traceparent
 from bigfleet.operator.rollup import Built
-from bigfleet.operator.traces import OperatorTraces
+from bigfleet.operator.traces import MOST, OperatorTraces
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from clocks import HandClock
 from kept_spans import KeptSpans
@@ -40,6 +40,15 @@ def test_only_roll_ups_that_bring_news_begin_a_trace() -> None:
     world.traces.taken(3)
     assert [one.ref for one in world.spans.all] == [rollup_ref("c-1", 1), rollup_ref("c-1", 3)]
     assert all(one.parent is None for one in world.spans.all)
+
+
+def test_a_shard_that_takes_no_rollup_does_not_fill_the_memory() -> None:
+    world = World()
+    for timestamp in range(MOST + 2):
+        world.traces.demand_changed()
+        world.roll_up(timestamp)
+    world.traces.taken(MOST + 2)
+    assert len(world.spans.all) == MOST
 
 
 async def test_a_node_ends_the_trace_that_its_data_was_asked_in() -> None:
