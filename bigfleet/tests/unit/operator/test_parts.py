@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import trustme
 import yaml
 
 from bigfleet.kube.fleet import UpcomingNode
+from bigfleet.observe.operator import OperatorMetrics
+from bigfleet.operator.bootstrap.answering import AT_ONCE, Bootstrap
 from bigfleet.operator.bootstrap.template import (
     READY,
     ApiServer,
@@ -26,6 +29,7 @@ from bigfleet.operator.nodes.overhead import node_overhead
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from kubeobjects import read
+from sim.loop import virtual_loop
 
 S = provider.MachineState
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -185,6 +189,7 @@ def test_a_template_that_cannot_work_is_refused_at_start(text: str, words: str) 
         "{{ machine.labels.update({'a': 'b'}) }}",
         "{% for i in range(1000000) %}x{% endfor %}",
         "{{ 'x' * 2000000 }}",
+        "{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}",
     ],
 )
 async def test_a_template_that_fails_is_an_answer_with_words(text: str) -> None:
@@ -203,6 +208,29 @@ async def test_a_template_sees_its_values_and_may_refuse_a_machine() -> None:
     other = bootstrap()
     other.machine.zone = "b"
     assert await template.render(other, mint) == b"1 Spot"
+
+
+def test_who_waits_for_a_turn_too_long_is_told_so_in_time() -> None:
+    answers: list[tuple[float, str]] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def stuck(_groups: str) -> str:
+            await asyncio.sleep(60)
+            return "late"
+
+        def answer(message: pb.OperatorMessage) -> None:
+            answers.append((loop.time() - began, message.bootstrap_response.error))
+
+        template = BootstrapTemplate("{{ bootstrap_token() }}", "t", around())
+        desk = Bootstrap(template, stuck, OperatorMetrics(loop.time, version="1"))
+        began = loop.time()
+        await asyncio.gather(*(desk.answer(bootstrap(), answer) for _ in range(AT_ONCE + 5)))
+
+    virtual_loop(1).run(story())
+    assert len(answers) == AT_ONCE + 5
+    assert all(after == pytest.approx(20) and words for after, words in answers)
 
 
 def test_a_template_that_is_not_there_names_the_ready_ones(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 AT_ONCE: Final = 32
 DEADLINE_SECONDS: Final = 20.0
-"""Within the shard's thirty."""
+"""Within the shard's thirty, waiting for a turn included: nobody is left to use a later token."""
 STUB: Final = b"#!/bin/sh\n# No bootstrap template is configured: this machine joins nothing.\n"
 Answer = Callable[[pb.OperatorMessage], None]
 _log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Bootstrap:
         response = pb.BootstrapBlobResponse(request_id=request.request_id)
         outcome = "success"
         try:
-            async with self._room, asyncio.timeout(DEADLINE_SECONDS):
+            async with asyncio.timeout(DEADLINE_SECONDS), self._room:
                 response.user_data, response.ttl_seconds = await self._data(request)
         except UnsatisfiableError as error:
             outcome, response.error = "unsatisfiable", str(error)

@@ -59,6 +59,10 @@ _CAPACITY_TYPES: Final[Mapping[int, str]] = {
     CapacityType.ON_DEMAND: "OnDemand",
     CapacityType.SPOT: "Spot",
 }
+_FAULTS: Final = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What a template may do wrong that the engine has no error of its own for."""
 Mint = Callable[[str], Awaitable[str]]
 """Makes a token for a group of bootstrappers."""
 
@@ -138,7 +142,7 @@ class BootstrapTemplate:
             raise TemplateError(
                 f"bootstrap template {self.name} cannot be rendered: {error}"
             ) from error
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except _FAULTS as error:
             raise TemplateError(
                 f"bootstrap template {self.name} cannot be rendered: {type(error).__name__}: "
                 f"{error}"
