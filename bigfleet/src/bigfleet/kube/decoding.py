@@ -93,6 +93,9 @@ class _Versioned(msgspec.Struct, frozen=True, gc=False):
     metadata: _VersionMeta = _VersionMeta()
 
 
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError)
+"""No JSON, not what was expected, or no text."""
+
 # Building a decoder takes longer than using it. Typed by the functions that fill them.
 _DECODERS: Final[dict[type, object]] = {}
 _LIST_DECODERS: Final[dict[type, object]] = {}
@@ -116,7 +119,7 @@ def decode(body: bytes | msgspec.Raw, struct: type[T]) -> T:
         return cast(T, msgspec.Raw(body))
     try:
         return _decoder(struct).decode(body)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise DecodeError(f"an answer is no {struct.__name__}: {error}") from error
 
 
@@ -124,7 +127,7 @@ def decode_page(body: bytes, struct: type[T]) -> Page[T]:
     """A page of a list."""
     try:
         found = _list_decoder(struct).decode(body)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeDecodeError):
         return _decode_one_by_one(body, struct)
     except msgspec.DecodeError as error:
         raise DecodeError(f"a list of {struct.__name__} cannot be read: {error}") from error
@@ -134,14 +137,14 @@ def decode_page(body: bytes, struct: type[T]) -> Page[T]:
 def _decode_one_by_one(body: bytes, struct: type[T]) -> Page[T]:
     try:
         found = _list_decoder(msgspec.Raw).decode(body)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise DecodeError(f"a list of {struct.__name__} cannot be read: {error}") from error
     items: list[T] = []
     bad: list[BadObject] = []
     for raw in found.items or []:
         try:
             items.append(_decoder(struct).decode(raw))
-        except msgspec.DecodeError as error:
+        except _UNREADABLE as error:
             bad.append(BadObject(_metadata_of(raw), str(error)))
     return Page(items, found.metadata.resource_version, found.metadata.continue_, tuple(bad))
 
@@ -153,14 +156,14 @@ def decode_event(line: bytes, struct: type[T]) -> WatchEvent[T]:
         if event.type == "ERROR":
             raise error_of(_decoder(Status).decode(event.object))
         kind = EventKind(event.type)
+        version = _decoder(_Versioned).decode(event.object).metadata.resource_version
     except (msgspec.DecodeError, ValueError) as error:
         raise DecodeError(f"a watch sent {line[:200]!r}: {error}") from error
-    version = _decoder(_Versioned).decode(event.object).metadata.resource_version
     if kind is EventKind.BOOKMARK:
         return WatchEvent(kind, version)
     try:
         return WatchEvent(kind, version, _decoder(struct).decode(event.object))
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         bad = BadObject(_metadata_of(event.object), str(error))
         return WatchEvent(EventKind.BAD, version, bad=bad)
 
@@ -169,6 +172,6 @@ def _metadata_of(raw: msgspec.Raw) -> Meta:
     """Which object it is, of all that its metadata says: the trouble may be in the rest."""
     try:
         name = _decoder(_Named).decode(raw).metadata
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return Meta()
     return Meta(name=name.name, namespace=name.namespace, uid=name.uid)

@@ -151,7 +151,7 @@ def api_error(code: int, body: bytes, *, retry_after: float | None = None) -> Ap
     """The error for an answer that is not a success."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         # A proxy in between, or a panic: keep its words, but not a page of them.
         status = Status(message=body[:500].decode("utf-8", "replace").strip())
     return error_of(msgspec.structs.replace(status, code=code), retry_after=retry_after)

@@ -150,7 +150,7 @@ def demand_of(request: CapacityRequest) -> Demand:
     """What a CapacityRequest asks for; a BadRequestError where no roll-up can carry it."""
     try:
         spec = _decoder.decode(request.spec)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         reason = BAD_QUANTITY if "resources" in str(error) else BAD_OPERATOR
         raise BadRequestError(reason, f"its spec cannot be read: {error}") from error
     try:

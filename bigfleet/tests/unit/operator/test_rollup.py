@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from bigfleet.model import Operator, PenaltyBucket
@@ -114,6 +115,11 @@ def test_a_bad_request_is_left_out_alone(spec: dict[str, Any], reason: str) -> N
         rollups.put(read(CapacityRequest, capacity_request("bad", **spec)))
     assert refused.value.reason == reason
     assert len(opened(rollups.build("c", 1, {})).needs) == 1
+
+
+def test_a_request_that_is_no_text_is_refused_like_any_other() -> None:
+    with pytest.raises(BadRequestError):
+        demand_of(CapacityRequest(spec=msgspec.Raw(b'{"resources": {"cpu": "\xff"}}')))
 
 
 def test_a_request_that_became_bad_is_no_longer_counted() -> None:
