@@ -52,6 +52,10 @@ class Spread:
                 f"spread over {shown(self.key)}: max skew {self.max_skew} can never be kept: use 1 "
                 "or more"
             )
+        if self.max_skew not in _INT32:
+            raise SpreadError(
+                f"spread over {shown(self.key)}: max skew {self.max_skew} does not fit in 32 bits"
+            )
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,13 @@ class Wanted:
 
 def wanted_nodes(spec: PodSpec) -> Wanted:
     """What a Pod asks of its node."""
-    chosen = {
-        Requirement.of(key, Operator.IN, (value,))
-        for key, value in (spec.node_selector or {}).items()
-    }
+    try:
+        chosen = {
+            Requirement.of(key, Operator.IN, (value,))
+            for key, value in (spec.node_selector or {}).items()
+        }
+    except RequirementError as error:
+        return Wanted(None, (f"Its node selector can never hold: {error}.",))
     affinity = spec.affinity and spec.affinity.node_affinity
     selector = affinity and affinity.required_during_scheduling_ignored_during_execution
     notes: list[str] = []

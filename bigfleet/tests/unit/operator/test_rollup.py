@@ -107,6 +107,8 @@ def test_spreading_that_is_only_a_wish_is_left_out() -> None:
         ({"interruptionPenalty": "dear"}, "bad_quantity"),
         ({"priority": 2**40}, "bad_operator"),
         ({"topologySpread": [{"topologyKey": "", "maxSkew": 1}]}, "bad_operator"),
+        ({"topologySpread": [{"topologyKey": "zone", "maxSkew": 2**31}]}, "bad_operator"),
+        ({"topologySpread": [{"topologyKey": "zone", "maxSkew": 2**63}]}, "bad_operator"),
     ],
 )
 def test_a_bad_request_is_left_out_alone(spec: dict[str, Any], reason: str) -> None:

@@ -91,3 +91,9 @@ def test_a_field_names_single_nodes_and_is_left_out() -> None:
     found = wanted(by_name)
     assert found.requirements == (ANYWHERE,)
     assert "field" in found.notes[0]
+
+
+def test_a_selector_without_a_label_holds_nowhere_and_is_said() -> None:
+    found = wanted(selector={"": "a"})
+    assert found.requirements is None
+    assert "node selector" in found.notes[0]
