@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bigfleet.kube import EventRecorder
 from bigfleet.observe.operator import OperatorMetrics
@@ -14,6 +14,7 @@ from bigfleet.operator.operator import Identity, Knobs, Operator, World
 from bigfleet.operator.watches import Watches
 from bigfleet.simcluster.memory import MemoryDial, MemoryLine
 from kubefake import FakeApiServer
+from kubeobjects import capacity_request
 from scripted_shard import ScriptedShard
 from sim.loop import virtual_loop
 from sim.ports import SimClock
@@ -115,6 +116,27 @@ async def until(holds: Callable[[], object], seconds: float = 600.0) -> None:
     while not holds():
         assert loop.time() < end, "it never came to pass"
         await asyncio.sleep(0.05)
+
+
+def request(name: str, **spec: Any) -> dict[str, Any]:
+    """A CapacityRequest as somebody creates it."""
+    document = capacity_request(name, **spec)
+    del document["metadata"]["uid"]
+    return document
+
+
+def phase(api: FakeApiServer, name: str) -> str:
+    """How far a CapacityRequest is."""
+    found = api.get("CapacityRequest", name, "default")
+    assert found is not None
+    text: str = found["status"]["phase"]
+    return text
+
+
+def two_requests(api: FakeApiServer) -> None:
+    """Two of them, of one row."""
+    api.put(request("a"))
+    api.put(request("b"))
 
 
 def play(

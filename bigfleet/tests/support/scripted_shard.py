@@ -37,6 +37,7 @@ class ScriptedShard:
         self.frames: list[tuple[float, pb.OperatorMessage]] = []
         self.opened: list[float] = []
         self.streams: list[MemoryStream] = []
+        self.greets = True
         self.additions = True
         self.acknowledges = True
         self.refuse: list[str] = []
@@ -57,6 +58,8 @@ class ScriptedShard:
                 if self.refuse:
                     raise RefusedError(self.refuse.pop(0))
                 self.streams.append(stream)
+                if not self.greets:
+                    continue
                 await stream.send(pb.ShardMessage(ack=pb.Acknowledgement(echo="hello")))
             elif kind == "rollup" and self.acknowledges:
                 stamp = message.rollup.timestamp_unix_nanos if self.additions else 0

@@ -165,7 +165,11 @@ def why_not_ready(
     connection = operator.connection
     if not connection.is_open:
         return f"no session to the shard: {connection.last_end}"
-    return "" if connection.is_good else "the shard has not acknowledged a roll-up yet"
+    if connection.is_acknowledged:
+        return ""
+    if connection.refusal:
+        return f"the shard refuses the roll-up: {connection.refusal}"
+    return "the shard has not acknowledged a roll-up yet"
 
 
 def make_template(settings: OperatorSettings, config: ClusterConfig) -> BootstrapTemplate | None:

@@ -107,7 +107,7 @@ async def test_demand_goes_up_and_machines_come_down() -> None:
         assert known is not None
         blob = await desk.sessions.bootstrap(CLUSTER, Profile(), known, PATIENCE)
         assert blob.user_data.startswith(b"#!/bin/sh")
-        assert operator.connection.is_good
+        assert operator.connection.is_acknowledged
 
 
 async def test_a_shard_that_starts_later_or_again_is_found() -> None:

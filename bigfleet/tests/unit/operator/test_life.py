@@ -7,34 +7,14 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2 as shardread
 from kubefake import FakeApiServer, refusal
-from kubeobjects import capacity_request, node
-from kubestage import Stage, play, until
+from kubeobjects import node
+from kubestage import Stage, phase, play, request, two_requests, until
 
 S = provider.MachineState
-OPERATORS = capacity.NodeSelectorRequirement
-
-
-def request(name: str, **spec: Any) -> dict[str, Any]:
-    document = capacity_request(name, **spec)
-    del document["metadata"]["uid"]
-    return document
-
-
-def phase(api: FakeApiServer, name: str) -> str:
-    found = api.get("CapacityRequest", name, "default")
-    assert found is not None
-    text: str = found["status"]["phase"]
-    return text
-
-
-def two_requests(api: FakeApiServer) -> None:
-    api.put(request("a"))
-    api.put(request("b"))
 
 
 def machine(
@@ -277,74 +257,6 @@ def test_bootstrap_data_is_rendered_with_a_token_that_ends() -> None:
     play(scene, template=template)
 
 
-def hint(stage: Stage, count: int) -> pb.AvailableCapacityUpdate:
-    """So many machines of the one profile that is asked for."""
-    fingerprint = next(iter(stage.operator.rollups.fingerprints()))
-    return pb.AvailableCapacityUpdate(
-        supersedes_key=f"available:{fingerprint}",
-        available_count=count,
-        confidence=pb.AvailableCapacityUpdate.CONFIDENCE_HIGH,
-        cost_per_hour=0.38,
-    )
-
-
-def available(stage: Stage) -> list[int]:
-    return [one["spec"]["availableCount"] for one in stage.api.all("AvailableCapacity")]
-
-
-def test_hints_become_available_capacity_and_go_with_the_demand() -> None:
-    async def scene(stage: Stage) -> None:
-        await stage.shard.frame("rollup")
-        told = hint(stage, 3)
-        told.requirements.add(key="zone", operator=OPERATORS.OPERATOR_IN, values=["a"])
-        told.requirements.add(key="rack", operator=OPERATORS.OPERATOR_SAME)
-        await stage.shard.send(available_capacity=told)
-        await until(lambda: stage.api.all("AvailableCapacity"))
-        (found,) = stage.api.all("AvailableCapacity")
-        assert found["spec"] == {
-            "requirements": [{"key": "zone", "operator": "In", "values": ["a"]}],
-            "availableCount": 3,
-            "availability": "High",
-            "cost": "0.38",
-        }
-        stage.api.remove("CapacityRequest", "a", "default")
-        stage.api.remove("CapacityRequest", "b", "default")
-        await until(lambda: not stage.api.all("AvailableCapacity"))
-
-    play(scene, two_requests)
-
-
-def test_a_hint_that_could_not_be_written_or_was_deleted_is_written_again() -> None:
-    async def scene(stage: Stage) -> None:
-        await stage.shard.frame("rollup")
-        stage.api.refuse = lambda r: (
-            refusal(500, "InternalError", "no") if "availablecapacities" in r.path else None
-        )
-        await stage.shard.send(available_capacity=hint(stage, 3))
-        await asyncio.sleep(20)
-        assert not available(stage)
-        stage.api.refuse = lambda _r: None
-        await until(lambda: available(stage) == [3])
-        (found,) = stage.api.all("AvailableCapacity")
-        stage.api.remove("AvailableCapacity", found["metadata"]["name"])
-        await until(lambda: available(stage) == [3])
-
-    play(scene, two_requests)
-
-
-def test_the_newest_hint_wins_although_the_one_before_it_still_waits() -> None:
-    async def scene(stage: Stage) -> None:
-        await stage.shard.frame("rollup")
-        stage.operator.available.hear(hint(stage, 3))
-        await until(lambda: available(stage) == [3])
-        stage.operator.available.hear(hint(stage, 9))
-        stage.operator.available.hear(hint(stage, 3))
-        await asyncio.sleep(60)
-        assert available(stage) == [3]
-
-    play(scene, two_requests)
-
-
 def test_a_row_that_stays_unmet_says_why_and_later_that_it_is_met() -> None:
     async def scene(stage: Stage) -> None:
         await stage.shard.frame("rollup")
@@ -372,71 +284,6 @@ def test_a_row_that_stays_unmet_says_why_and_later_that_it_is_met() -> None:
         verdict.satisfied = True
         await stage.shard.send(need_verdicts=pb.NeedVerdicts(verdicts=[verdict]))
         await until(lambda: condition().get("status") == "False")
-
-    play(scene, two_requests)
-
-
-def and_one_that_compares(api: FakeApiServer) -> None:
-    two_requests(api)
-    api.put(request("gt", requirements=[{"key": "cores", "operator": "Gt", "values": ["8"]}]))
-
-
-def test_rows_an_older_shard_cannot_read_are_left_out_after_three_silent_rollups() -> None:
-    async def scene(stage: Stage) -> None:
-        stage.shard.acknowledges = False
-        await stage.shard.frame("rollup", 4)
-        rows = [len(one.rollup.needs) for _, one in stage.shard.of_kind("rollup")]
-        assert rows == [2, 2, 2, 1]
-        await until(lambda: any(e["reason"] == "NotExpressible" for e in stage.api.all("Event")))
-        stage.shard.acknowledges = True
-        await until(lambda: phase(stage.api, "a") == "Acknowledged")
-        await asyncio.sleep(60)
-        assert phase(stage.api, "gt") == "Pending"
-
-    play(scene, and_one_that_compares)
-
-
-def test_a_shard_that_is_slow_for_a_few_seconds_is_still_told_of_every_row() -> None:
-    async def scene(stage: Stage) -> None:
-        stage.shard.acknowledges = False
-        for number in range(8):
-            await stage.shard.frame("rollup", number + 1)
-            stage.api.put(request(f"more-{number}"))
-        stage.shard.acknowledges = True
-        await stage.shard.frame("rollup", 12)
-        assert all(len(one.rollup.needs) == 2 for _, one in stage.shard.of_kind("rollup"))
-
-    play(scene, and_one_that_compares)
-
-
-def test_an_operator_comes_back_after_every_end_with_growing_pauses() -> None:
-    async def scene(stage: Stage) -> None:
-        stage.shard.refuse = ["UNAVAILABLE"] * 5
-        await until(lambda: len(stage.shard.opened) == 6)
-        gaps = [later - earlier for earlier, later in pairwise(stage.shard.opened)]
-        bounds = [0.5, 1, 2, 4, 8]
-        assert all(b / 2 <= gap <= b + 0.1 for gap, b in zip(gaps, bounds, strict=True))
-        await until(lambda: stage.counted("session_connected") == 1)
-        assert stage.counted("session_reconnects_total") == 5
-        await stage.shard.frame("rollup")
-        await asyncio.sleep(1)
-        stage.dial.lines[-1].drop()
-        await until(lambda: len(stage.shard.opened) == 7)
-        assert stage.counted("session_reconnects_total") == 6
-
-    play(scene, two_requests)
-
-
-def test_an_empty_rollup_is_never_sent_before_the_list_is_complete() -> None:
-    async def scene(stage: Stage) -> None:
-        stage.api.refuse = lambda r: (
-            refusal(500, "InternalError", "starting") if "capacityrequests" in r.path else None
-        )
-        await asyncio.sleep(60)
-        assert not stage.shard.frames
-        stage.api.refuse = lambda _r: None
-        rollup = (await stage.shard.frame("rollup")).rollup
-        assert rollup.needs[0].aggregate_resources["cpu"] == "2"
 
     play(scene, two_requests)
 

@@ -45,9 +45,14 @@ class Connection:
         return self.session is not None and self.session.greeted
 
     @property
-    def is_good(self) -> bool:
+    def is_acknowledged(self) -> bool:
         """Whether this session has had a roll-up acknowledged."""
-        return self.session is not None and self.session.good
+        return self.session is not None and self.session.acknowledged
+
+    @property
+    def refusal(self) -> str:
+        """Why the shard refuses our roll-ups; empty where it does not."""
+        return "" if self.session is None else self.session.refusal
 
     def post(self, message: pb.OperatorMessage) -> None:
         """An answer for the shard; lost where there is no session, and then asked for again."""

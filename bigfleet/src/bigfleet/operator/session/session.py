@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from bigfleet.operator.rollup import Built
-from bigfleet.wire.session import Line
+from bigfleet.wire.session import Line, LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 OUTBOX: Final = 256
+GREETING_SECONDS: Final = 30.0
+"""How long a shard may take to answer the Hello; a line that stays silent is given up then."""
 PROTOCOL: Final = "v1alpha1"
 COMPARING_TRIES: Final = 3
 """Roll-ups with Gt or Lt that may go without any acknowledgement before these rows are left out; at
@@ -105,7 +107,11 @@ class Session:
         self.greeted = False
         """The shard acknowledged the Hello."""
         self.good = False
-        """The shard acknowledged a roll-up: reconnecting may start from the smallest pause."""
+        """The shard answered to a roll-up: reconnecting may start from the smallest pause."""
+        self.acknowledged = False
+        """The shard took a roll-up, or holds it."""
+        self.refusal = ""
+        """Why the shard refused the newest roll-up of which it spoke; empty where it did not."""
         self._knows_additions = asyncio.Event()
 
     async def run(self) -> None:
@@ -142,14 +148,21 @@ class Session:
     # -- the tasks -------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        while True:
-            message = await self._line.receive()
-            if message is None:
-                return
-            if message.WhichOneof("payload") == "ack":
-                self._acknowledged(message.ack)
-            else:
-                self._host.hear(message)
+        try:
+            async with asyncio.timeout(GREETING_SECONDS) as patience:
+                while (message := await self._line.receive()) is not None:
+                    self._hear(message)
+                    if self.greeted:
+                        patience.reschedule(None)
+        except TimeoutError:
+            words = f"the shard did not answer the Hello within {GREETING_SECONDS:g} s"
+            raise LineClosedError("DEADLINE_EXCEEDED", words) from None
+
+    def _hear(self, message: pb.ShardMessage) -> None:
+        if message.WhichOneof("payload") == "ack":
+            self._acknowledged(message.ack)
+        else:
+            self._host.hear(message)
 
     async def _write(self) -> None:
         while True:
@@ -251,6 +264,9 @@ class Session:
         while self._unanswered and self._unanswered[0] <= timestamp:
             self._unanswered.popleft()
         if ack.echo == "rollup_rejected":
+            self.refusal = ack.reason or "no reason given"
             self._host.rejected(ack.reason)
-        elif not ack.held:
+            return
+        self.acknowledged, self.refusal = True, ""
+        if not ack.held:
             self._host.taken(timestamp)
