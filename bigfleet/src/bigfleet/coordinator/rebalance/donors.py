@@ -155,9 +155,9 @@ class Donors:
                 continue
             theirs = spare.rows[supply.shard[spare.rows] == donor]
             left = int(allowed[donor])
-            for row, most in supply.spare_of(theirs, tier):
+            for row in supply.spare_of(theirs, tier):
                 kind = supply.kind_of(row)
-                count = min(left, most, kind.hosting(missing))
+                count = min(left, supply.left(row, tier), kind.hosting(missing))
                 if count:
                     supply.take(row, tier, count)
                     gifts.append(Gift(name, tier, kind.place, count))

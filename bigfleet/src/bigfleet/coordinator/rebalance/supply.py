@@ -99,15 +99,21 @@ class Supply:
         """Per shard, machines of these rows that nobody uses, whether they may go or not."""
         return self.per_shard(rows, self.all_idle) + self.per_shard(rows, self.all_slots)
 
-    def spare_of(self, rows: I64, tier: Tier) -> list[tuple[int, int]]:
-        """Rows with something left, and how much; most first."""
+    def spare_of(self, rows: I64, tier: Tier) -> list[int]:
+        """Rows with something left; most first."""
         if tier is Tier.IDLE:
             left = self.idle[rows]
         else:
             left = np.minimum(self.speculative[rows], self._quota.left[self._slice[rows]])
         order = np.argsort(-left, kind="stable")
-        order = order[left[order] > 0]
-        return list(zip(rows[order].tolist(), left[order].tolist(), strict=True))
+        found: list[int] = rows[order[left[order] > 0]].tolist()
+        return found
+
+    def left(self, row: int, tier: Tier) -> int:
+        """What a row has now: rows of one pool take from the same quota."""
+        if tier is Tier.IDLE:
+            return int(self.idle[row])
+        return min(int(self.speculative[row]), int(self._quota.left[self._slice[row]]))
 
     # -- taking ----------------------------------------------------------------------------------
 

@@ -273,6 +273,13 @@ def test_slots_go_only_with_quota_the_donor_does_not_use(quota: int, count: int)
     assert all(move.tier is Tier.QUOTA for move in result.moves)
 
 
+def test_slots_of_several_zones_share_the_quota_of_their_pool() -> None:
+    donor = shard("a", free(slots=15, zone="z-1"), free(slots=15, zone="z-2"), slots=100)
+    known = Known(quotas={("p", "r"): {"a": 75}}, now=NOW)
+    result = planned(donor, shard("b", lack(cpu="40")), known=known)
+    assert gifts(result) == [("quota", "a", "b", 5)]
+
+
 def test_slots_of_other_pools_are_not_used_and_those_that_cannot_go_are() -> None:
     known = Known(quotas={("p", "r"): {"a": 72}}, now=NOW)
     elsewhere = free(slots=1, zone="far", region="r2")
