@@ -15,12 +15,13 @@ import trustme
 
 import etcd
 from bigfleet.coordinator.store.errors import StoreError, StoreSettingsError, StoreUnavailableError
+from bigfleet.coordinator.store.etcd import members
 from bigfleet.coordinator.store.interface import StorePlace
 from bigfleet.coordinator.store.opening import Engine, open_store
 from bigfleet.wire.tls import TlsFiles
 from certificates import write_files
 from etcd_members import Cluster, running
-from storing import RealClock, domain, in_threads, leading, opened
+from storing import RealClock, domain, in_threads, leading, opened, until
 from tcp_proxy import Proxy
 
 pytestmark = pytest.mark.usefixtures("long_lease")
@@ -90,6 +91,29 @@ async def test_certificates_that_were_replaced_are_used_without_a_restart(
             clock.ahead += 11.0
             await store.load()
         assert ("URI", "bigfleet://admin") in proxy.names
+
+
+async def test_who_leads_is_still_followed_after_certificates_were_replaced(
+    one_member: Cluster, tmp_path: Path, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The former connections are let go of at once.
+    monkeypatch.setattr(members, "WRITE_SECONDS", 0.0)
+    ca = trustme.CA(key_type=trustme.KeyType.ECDSA)
+    server, client = write_files(tmp_path / "server", ca), write_files(tmp_path / "client", ca)
+    clock, changes = LeapingClock(), 0
+    async with Proxy(one_member.endpoints[0], server_context(server)) as proxy:
+        place = StorePlace(one_member.address(prefix, [proxy.address]), "r", tmp_path, client)
+        plain = replace(place, address=one_member.address(prefix), replica="other", tls=None)
+        async with opened(open_store(place, clock, in_threads)) as store:
+            for changes in range(1, 3):
+                write_files(tmp_path / "client", ca, [f"bigfleet://shard/{changes}"])
+                clock.ahead += 11.0
+                await store.load()
+                async with opened(engine(plain)) as other:
+                    await leading(other, f"there:{changes}")
+                    await until(lambda: store.leader() is not None)
+                await until(lambda: store.leader() is None)
+        assert ("URI", f"bigfleet://shard/{changes}") in proxy.names
 
 
 def server_context(files: TlsFiles) -> ssl.SSLContext:

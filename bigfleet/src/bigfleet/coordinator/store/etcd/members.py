@@ -171,6 +171,15 @@ class Members:
                 self._login.forget()
             self._leave(member)
             raise fault_of(error) from error
+        except asyncio.CancelledError:
+            # Letting go of a former channel cancels its streams, which must not look as if
+            # whoever reads them had been cancelled.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise StoreUnavailableError(
+                f"etcd: the connection to {member.endpoint} was replaced"
+            ) from None
         self._leave(member)
         raise StoreUnavailableError(f"etcd: {member.endpoint} ended a stream")
 
