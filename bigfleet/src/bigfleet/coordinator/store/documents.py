@@ -24,6 +24,8 @@ from bigfleet.coordinator.store.interface import TABLES, Loaded, Row, Snapshot
 
 FORMAT: Final = "bigfleet-coordinator-snapshot"
 VERSION: Final = 1
+_MOST: Final = 2**62
+"""Of a number in a document. Every leadership and every write counts on from there, in 64 bits."""
 _REMEDY: Final = (
     "nothing was changed; take another copy from the export directory, "
     "or a new one with `bigfleetctl snapshot save`"
@@ -68,7 +70,7 @@ def decode(data: bytes) -> Document:
     """The document of a text. SnapshotError says what is wrong with it and what to do."""
     try:
         said = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SnapshotError(
             f"the snapshot is cut short or no JSON ({error}; {len(data)} bytes): {_REMEDY}"
         ) from None
@@ -118,8 +120,10 @@ def _rows(tables: Mapping[str, object]) -> tuple[Row, ...]:
 
 def _number(said: Mapping[str, object], name: str) -> int:
     value = said.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise SnapshotError(f"the snapshot's {name} is {value!r}, not a number: {_REMEDY}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
+        raise SnapshotError(
+            f"the snapshot's {name} is {value!r}, not a number from 0 to {_MOST}: {_REMEDY}"
+        )
     return value
 
 

@@ -59,16 +59,24 @@ def test_another_version_is_refused_with_the_remedy() -> None:
         decode(data)
 
 
-@pytest.mark.parametrize("data", [b"{}", b"[]", b"null", b'{"format":"etcd"}', b"\xff\xfe", b""])
+@pytest.mark.parametrize(
+    "data", [b"{}", b"[]", b"null", b'{"format":"etcd"}', b"\xff\xfe", b"", b"[" * 99_999]
+)
 def test_something_else_is_refused(data: bytes) -> None:
     with pytest.raises(SnapshotError, match="nothing was changed"):
         decode(data)
 
 
-@pytest.mark.parametrize("term", ["-1", '"7"', "true", "null", "7.5"])
-def test_a_term_that_is_no_number_is_refused(term: str) -> None:
+@pytest.mark.parametrize("term", ["-1", '"7"', "true", "null", "7.5", str(2**62 + 1), str(2**63)])
+def test_a_term_that_is_no_number_or_leaves_no_room_is_refused(term: str) -> None:
     data = encode(DOCUMENT).data.replace(b'"term":7', b'"term":' + term.encode())
-    with pytest.raises(SnapshotError, match="term"):
+    with pytest.raises(SnapshotError, match=r"term is .*, not a number.*nothing was changed"):
+        decode(data)
+
+
+def test_a_revision_that_leaves_no_room_is_refused() -> None:
+    data = encode(DOCUMENT).data.replace(b'"revision":4711', b'"revision":9223372036854775807')
+    with pytest.raises(SnapshotError, match="revision is 9223372036854775807"):
         decode(data)
 
 
