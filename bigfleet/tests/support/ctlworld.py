@@ -118,7 +118,7 @@ def shard_one() -> CannedShard:
         status("s-1", ["lab", "shop"], rails=["spend limit: $100.00/h of elastic capacity"]),
         machines=[
             machine("m-1", "CONFIGURED", 1.25, cluster="shop", host="i-1"),
-            machine("m-2", "CONFIGURED", 1.25, cluster="lab", host="i-2"),
+            machine("m-2", "CONFIGURED", 1.25, cluster="old", host="i-2"),
             machine("m-3", "IDLE", 0.5, host="i-3"),
             machine("m-4", "SPECULATIVE", 0.75, instance_type="g.huge"),
             machine("m-5", "FAILED", 2.0, error="bootstrap: node never joined", host="i-5"),

@@ -132,7 +132,11 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
                 f"cluster {cluster!r} has a session: stop its operator first",
             )
         if not self._shard.knows_cluster(cluster):
-            await context.abort(Code.NOT_FOUND, f"this shard knows no cluster {cluster!r}")
+            await context.abort(
+                Code.NOT_FOUND,
+                f"this shard knows no cluster {cluster!r}: it has no demand and no machines of it, "
+                "so there is nothing to forget",
+            )
         await _written(context, self._shard.forget_cluster(cluster))
         return pb.ForgetClusterResponse()
 

@@ -137,18 +137,20 @@ async def _look(line: ShardLine) -> tuple[read_pb.ShardStatus, Counted]:
 async def _count(line: ShardLine) -> Counted:
     """Machines with a host, and their price."""
     states: Counter[str] = Counter()
+    clusters: set[str] = set()
     dollars, trouble = 0.0, ""
     try:
         request = read_pb.ListMachinesRequest(states=_COSTING)
         async for batch in line.stream(line.read.ListMachines, request):
             for machine in batch.machines:
                 states[title(_STATES.Name, machine.state, "MACHINE_STATE_")] += 1
+                clusters.add(machine.cluster)
                 # One that failed before it had a host costs nothing.
                 if machine.state != _STATES.MACHINE_STATE_FAILED or machine.host.ref:
                     dollars += machine.price_per_hour
     except CallError as error:
         trouble = str(error)
-    return Counted(dict(states), dollars, trouble)
+    return Counted(dict(states), dollars, trouble, frozenset(clusters))
 
 
 async def _lacks(line: ShardLine) -> list[Lack]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from bigfleet.cli.ctl.overview import Overview, Role, ShardLook
+from bigfleet.cli.ctl.overview import Counted, Overview, Role, ShardLook
 from bigfleet.cli.ctl.words import SECOND, amount_words, lasting, plural, some
 
 LATE_SECONDS: Final = 30
@@ -181,13 +181,17 @@ def _rails(shard: ShardLook) -> Iterator[Problem]:
 
 
 def _clusters(view: Overview) -> Iterator[Problem]:
-    asked = {shard.shard for shard in view.shards if shard.answers}
+    asked = {shard.shard: shard for shard in view.shards if shard.answers}
+    unmet = {cluster for lack in view.lacks for cluster in lack.clusters}
     connected = {cluster: shard.shard for shard in view.shards for cluster in shard.sessions}
     away: dict[str, list[str]] = defaultdict(list)
     for cluster, shard in sorted(view.bindings.items()):
-        if cluster not in connected and shard in asked:
-            away[shard].append(cluster)
-        elif cluster in connected and connected[cluster] != shard:
+        if cluster not in connected:
+            counted = asked[shard].counted if shard in asked else Counted()
+            # A binding is for ever: without machines and demand it may be all that is left.
+            if counted.trouble or cluster in counted.clusters or cluster in unmet:
+                away[shard].append(cluster)
+        elif connected[cluster] != shard:
             yield Problem(
                 Weight.WARNING,
                 f"cluster {cluster} is bound to shard {shard}, but its operator dials "

@@ -46,6 +46,8 @@ class Counted:
     dollars: float = 0.0
     trouble: str = ""
     """Why counting was cut short; empty when it was not."""
+    clusters: frozenset[str] = frozenset()
+    """Those they serve."""
 
     def of(self, *states: str) -> int:
         """Machines in these states."""

@@ -34,7 +34,6 @@ _SHOWN_BY: Final = {
     "BindCluster": "list-shards",
     "DrainMachine": "list-machines",
     "ExcludeMachine": "list-machines",
-    "ForgetCluster": "list-clusters",
     "RemoveProvider": "list-providers",
     "RemoveShard": "list-shards",
     "SetQuota": "list-shards",

@@ -152,7 +152,7 @@ def test_machines_are_filtered_by_the_shard(fleet: World) -> None:
     request = fleet.one.last("ListMachines")
     assert list(request.states) == [3, 8]
     assert request.limit == 0
-    mine = ctl(*fleet.one_at, "list-machines", "--cluster", "lab", "-o", "json").stdout
+    mine = ctl(*fleet.one_at, "list-machines", "--cluster", "old", "-o", "json").stdout
     assert [machine["id"] for machine in json.loads(mine)["machines"]] == ["m-2"]
 
 

@@ -121,9 +121,20 @@ def test_a_silent_coordinator_and_an_empty_fleet_are_told() -> None:
 
 
 def test_clusters_without_a_session_are_told_once_per_shard() -> None:
-    view = replace(FLEET, bindings={"shop": "s-1", "a": "s-1", "b": "s-1"})
+    shard = replace(SOUND, counted=Counted({"Configured": 2}, clusters=frozenset({"a", "b"})))
+    view = replace(FLEET, shards=(shard,), bindings={"shop": "s-1", "a": "s-1", "b": "s-1"})
     assert "2 clusters of shard s-1 not connected: a, b" in only(view).what
     assert "forget-cluster a" in only(view).remedy
+
+
+def test_a_cluster_of_which_nothing_is_left_but_its_binding_is_no_problem() -> None:
+    view = replace(FLEET, bindings={"shop": "s-1", "forgotten": "s-1"})
+    assert diagnose(view) == []
+    lack = Lack("s-1", ("forgotten",), 0, {"cpu": "1"}, 1)
+    assert "not connected: forgotten" in only(replace(view, lacks=(lack,))).what
+    cut = replace(SOUND, counted=Counted(trouble="no answer in time"))
+    problems = diagnose(replace(view, shards=(cut,)))
+    assert any("not connected: forgotten" in one.what for one in problems)
 
 
 def test_clusters_of_a_shard_that_could_not_be_asked_are_not_called_away() -> None:
