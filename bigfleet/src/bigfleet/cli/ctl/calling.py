@@ -6,7 +6,7 @@ Shards are dialled where they registered with the coordinator, or where `--shard
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
@@ -165,8 +165,7 @@ class Fleet:
                 "...`, or name one with --shard-addr"
             )
         for shard in wanted:
-            if shard not in known:
-                raise InputError(f"there is no shard {shard!r}: there are {', '.join(known)}")
+            _check(shard, known)
         chosen = wanted or list(known)
         return [self.line(known[shard], shard) for shard in dict.fromkeys(chosen)]
 
@@ -178,9 +177,20 @@ class Fleet:
             raise InputError(f"there are {len(found)} shards: say which with --shard ({names})")
         return found[0]
 
+    async def check_shard(self, wanted: str) -> None:
+        """Refuse an id that no shard has: nothing of it is not nothing of a shard."""
+        answer = await self.coordinator.call(lambda s: s.ListShards, pb.ListShardsRequest())
+        _check(wanted, [entry.shard_id for entry in answer.shards])
+
     def line(self, address: str, name: str = "") -> ShardLine:
         """A shard at an address."""
         return ShardLine(Peer("shard", address, name, self._wires.secure), self._wires)
+
+
+def _check(shard: str, known: Collection[str]) -> None:
+    if shard not in known:
+        there = f"there are {', '.join(known)}" if known else "none has registered"
+        raise InputError(f"there is no shard {shard!r}: {there}")
 
 
 async def each(

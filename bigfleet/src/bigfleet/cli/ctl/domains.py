@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bigfleet.cli.ctl.asking import ctl_of, run
 from bigfleet.cli.ctl.listing import Column, print_done, print_listing
 from bigfleet.cli.errors import InputError
+
+if TYPE_CHECKING:
+    from bigfleet.cli.ctl.calling import Fleet
 
 _Domain = Annotated[str, typer.Argument(help="The domain.", metavar="KEY=VALUE")]
 
@@ -21,15 +24,26 @@ def list_domain_assignments(
     from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
     ctl = ctl_of(ctx)
-    request = pb.ListDomainAssignmentsRequest()
-    answer = run(ctl, lambda f: f.coordinator.call(lambda s: s.ListDomainAssignments, request))
+
+    async def ask(fleet: Fleet) -> list[pb.DomainAssignment]:
+        request = pb.ListDomainAssignmentsRequest()
+        answer = await fleet.coordinator.call(lambda s: s.ListDomainAssignments, request)
+        found = [entry for entry in answer.assignments if shard in ("", entry.shard_id)]
+        if shard and not found:
+            await fleet.check_shard(shard)
+        return found
+
+    rows = run(ctl, ask)
     columns: list[Column[pb.DomainAssignment]] = [
         Column("shard_id", lambda e: e.shard_id, "shard"),
         Column("topology_key", lambda e: e.topology_key, "label"),
         Column("topology_value", lambda e: e.topology_value, "domain"),
     ]
-    rows = [entry for entry in answer.assignments if shard in ("", entry.shard_id)]
-    empty = "No domain is assigned: shards are not restricted to domains."
+    empty = (
+        f"No domain is assigned to shard {shard}."
+        if shard
+        else "No domain is assigned: shards are not restricted to domains."
+    )
     print_listing(ctl, "assignments", rows, columns, empty)
 
 

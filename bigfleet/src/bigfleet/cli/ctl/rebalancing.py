@@ -11,6 +11,7 @@ from bigfleet.cli.ctl.listing import Column, print_listing
 from bigfleet.cli.ctl.words import ago, amount_words, moment, name, plural, some, vector
 
 if TYPE_CHECKING:
+    from bigfleet.cli.ctl.calling import Fleet
     from bigfleet_api.v1alpha1 import coordinator_pb2
 
 _MOST_SHORTFALLS: Final = 3
@@ -23,8 +24,15 @@ def list_shard_reports(ctx: typer.Context, shard: _Shard = "") -> None:
 
     ctl = ctl_of(ctx)
     now = ctl.edge.now()
-    request = pb.ListShardReportsRequest(shard_id=shard)
-    answer = run(ctl, lambda f: f.coordinator.call(lambda s: s.ListShardReports, request))
+
+    async def ask(fleet: Fleet) -> list[pb.ShardReportSnapshot]:
+        request = pb.ListShardReportsRequest(shard_id=shard)
+        answer = await fleet.coordinator.call(lambda s: s.ListShardReports, request)
+        if shard and not answer.reports:
+            await fleet.check_shard(shard)
+        return list(answer.reports)
+
+    rows = run(ctl, ask)
     columns: list[Column[pb.ShardReportSnapshot]] = [
         Column("shard_id", lambda e: e.shard_id, "shard"),
         Column("cycle", lambda e: e.cycle, "report>"),
@@ -46,8 +54,11 @@ def list_shard_reports(ctx: typer.Context, shard: _Shard = "") -> None:
             _shortfalls,
         ),
     ]
-    empty = "No report has arrived at this leader yet: shards report every few seconds."
-    print_listing(ctl, "reports", list(answer.reports), columns, empty)
+    empty = (
+        f"No report{f' of shard {shard}' if shard else ''} has arrived at this leader yet: shards "
+        "report every few seconds."
+    )
+    print_listing(ctl, "reports", rows, columns, empty)
 
 
 def list_instructions(ctx: typer.Context, shard: _Shard = "") -> None:
@@ -56,8 +67,15 @@ def list_instructions(ctx: typer.Context, shard: _Shard = "") -> None:
 
     ctl = ctl_of(ctx)
     now = ctl.edge.now()
-    request = pb.ListInstructionsRequest(shard_id=shard)
-    answer = run(ctl, lambda f: f.coordinator.call(lambda s: s.ListInstructions, request))
+
+    async def ask(fleet: Fleet) -> list[pb.PendingInstruction]:
+        request = pb.ListInstructionsRequest(shard_id=shard)
+        answer = await fleet.coordinator.call(lambda s: s.ListInstructions, request)
+        if shard and not answer.instructions:
+            await fleet.check_shard(shard)
+        return list(answer.instructions)
+
+    rows = run(ctl, ask)
 
     def outcome(entry: coordinator_pb2.PendingInstruction) -> str:
         return (
@@ -81,8 +99,8 @@ def list_instructions(ctx: typer.Context, shard: _Shard = "") -> None:
         Column("last_outcome", outcome),
         Column("last_reason", lambda e: e.last_reason, "last answer"),
     ]
-    empty = "No instruction waits for a shard."
-    print_listing(ctl, "instructions", list(answer.instructions), columns, empty)
+    empty = f"No instruction waits for {f'shard {shard}' if shard else 'a shard'}."
+    print_listing(ctl, "instructions", rows, columns, empty)
 
 
 def moves(

@@ -73,8 +73,16 @@ def list_clusters(
 
     ctl = ctl_of(ctx)
     now = ctl.edge.now()
-    request = pb.ListClustersRequest()
-    answer = run(ctl, lambda f: f.coordinator.call(lambda s: s.ListClusters, request))
+
+    async def ask(fleet: Fleet) -> list[pb.ClusterBinding]:
+        request = pb.ListClustersRequest()
+        answer = await fleet.coordinator.call(lambda s: s.ListClusters, request)
+        found = [entry for entry in answer.clusters if shard in ("", entry.shard_id)]
+        if shard and not found:
+            await fleet.check_shard(shard)
+        return found
+
+    rows = run(ctl, ask)
     columns: list[Column[pb.ClusterBinding]] = [
         Column("cluster_id", lambda e: e.cluster_id, "cluster"),
         Column("shard_id", lambda e: e.shard_id, "shard"),
@@ -85,8 +93,8 @@ def list_clusters(
             lambda e: ago(e.bound_at_unix_ns, now),
         ),
     ]
-    rows = [entry for entry in answer.clusters if shard in ("", entry.shard_id)]
-    print_listing(ctl, "clusters", rows, columns, "No cluster is bound to a shard yet.")
+    empty = f"No cluster is bound to {f'shard {shard}' if shard else 'a shard'} yet."
+    print_listing(ctl, "clusters", rows, columns, empty)
 
 
 def bind_cluster(

@@ -134,8 +134,22 @@ def test_listings_of_one_shard_leave_the_others_out(fleet: World) -> None:
         assert "s-2" in text or command == "list-clusters"
         assert "\n s-1" not in text, command
         assert "s-3" not in text, command
-    reports = json.loads(ctl(*fleet.at, "list-shard-reports", "--shard", "x", "-o", "json").stdout)
-    assert reports == {"reports": []}
+    reports = ["list-shard-reports", "--shard", "s-3"]
+    assert json.loads(ctl(*fleet.at, *reports, "-o", "json").stdout) == {"reports": []}
+    assert "No report of shard s-3 has arrived" in ctl(*fleet.at, *reports).stdout
+    assert (
+        "No cluster is bound to shard s-3" in ctl(*fleet.at, "list-clusters", *reports[1:]).stdout
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["list-clusters", "list-domain-assignments", "list-instructions", "list-shard-reports"],
+)
+def test_a_listing_of_a_shard_that_is_not_there_says_so(fleet: World, command: str) -> None:
+    result = ctl(*fleet.at, command, "--shard", "s-9")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "there is no shard 's-9': there are s-1, s-2, s-3" in result.stderr
 
 
 def test_moves_that_are_over_are_shown_when_asked_for(fleet: World) -> None:
