@@ -84,7 +84,7 @@ def case(seed: int, shape: Shape | None = None) -> Case:
     facts = {c: _facts(rng, shape) for c in clusters}
     offerings = sorted({(m.provider, m.instance_type, m.zone, m.capacity_type) for m in machines})
     cooling = {o for o in offerings if shape.limits and rng.random() < 0.08}
-    drains = {o: rng.choice([0.5, 20.0, 45.0, 300.0]) for o in offerings if rng.random() < 0.2}
+    drains = {o: rng.choice([0.0, 0.5, 45.0, 300.0]) for o in offerings if rng.random() < 0.2}
     return Case(machines, needs, facts, policy(rng, clusters, shape), cooling, drains)
 
 

@@ -168,7 +168,7 @@ def _class_columns(
     drains: Mapping[Offering, float],
 ) -> Classes:
     out = np.array([o in cooling for o in table.offerings], np.uint8)
-    drain = np.array([drains.get(o, 0.0) for o in table.offerings], np.float64)
+    drain = np.array([drains.get(o, -1.0) for o in table.offerings], np.float64)
     elastic = (table.capacity_type == CapacityType.ON_DEMAND) | (
         table.capacity_type == CapacityType.SPOT
     )

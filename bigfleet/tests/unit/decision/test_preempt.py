@@ -152,6 +152,8 @@ def test_cheaper_penalties_and_faster_drains_make_better_victims() -> None:
     assert decide(fleet, [low, high], carry=quick).does == {"m-2": K.PREEMPT}
     slow = Carry().with_drain(("p", "t4", "z-1", CapacityType.ON_DEMAND), 9000.0)
     assert decide(fleet, [low, high], carry=slow).does == {"m-2": K.PREEMPT}
+    at_once = Carry().with_drain(("p", "t4", "z-2", CapacityType.ON_DEMAND), 0.0)
+    assert decide(fleet, [low, high], carry=at_once).does == {"m-2": K.PREEMPT}
 
 
 def test_weights_decide_what_matters_most() -> None:

@@ -110,4 +110,4 @@ def test_classes_know_their_losses_their_holds_and_what_cools() -> None:
     assert columns.elastic[[s, d, b]].tolist() == [1, 1, 0]
     assert columns.risky[[s, d, b]].tolist() == [1, 0, 0]
     assert columns.cooling[[s, d, b]].tolist() == [1, 0, 0]
-    assert columns.drain[[s, d, b]].tolist() == [7.0, 0.0, 0.0]
+    assert columns.drain[[s, d, b]].tolist() == [7.0, -1.0, -1.0]

@@ -65,7 +65,7 @@ class Classes(NamedTuple):
     hold: I64
     """how long an Idle machine waits before it is released; -1 for ever"""
     drain: F64
-    """observed drain seconds, 0 before any observation"""
+    """observed drain seconds, -1 before any observation"""
 
 
 class Identities(NamedTuple):

@@ -247,7 +247,7 @@ def _pick_victims(
             gap = ro.priority[r] - vi.priority[b - c * profiles]
             if gap <= 0:
                 continue
-            drain = cl.drain[c] if cl.drain[c] > 0 else float(grace_of(gap))
+            drain = cl.drain[c] if cl.drain[c] >= 0 else float(grace_of(gap))
             score[heads] = (
                 gap * vi.weights[0]
                 + (1.0 / max(drain, 1.0)) * vi.weights[1]
