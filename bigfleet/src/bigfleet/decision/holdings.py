@@ -20,6 +20,7 @@ from bigfleet.decision.kernels.classify import (
 from bigfleet.decision.kernels.layout import (
     I32,
     I64,
+    MOST_MONEY,
     U8,
     Classes,
     Facts,
@@ -60,7 +61,7 @@ class FactKeeper:
         waiting = free[1::2]
         price = np.where(classes.elastic > 0, classes.price, 0)
         spend = -1 if policy.spend_limit_micro is None else policy.spend_limit_micro
-        limits = [spend, int((waiting * price).sum()), int((quota >= 0).any())]
+        limits = [spend, _total(waiting, price), int((quota >= 0).any())]
         pool_free = np.bincount(classes.pool, weights=waiting, minlength=len(quota))
         return Facts(
             matches=matches,
@@ -78,6 +79,12 @@ class FactKeeper:
             limits=np.array(limits, np.int64),
             pool_free=pool_free.astype(np.int64),
         ), names
+
+
+def _total(count: I64, price: I64) -> int:
+    """What so many machines cost together, or the most that is counted."""
+    roughly = float(count.astype(np.float64) @ price)
+    return MOST_MONEY if roughly > MOST_MONEY // 2 else int((count * price).sum())
 
 
 def _lists(matches: U8) -> tuple[I32, I32]:

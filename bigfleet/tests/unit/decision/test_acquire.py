@@ -133,6 +133,14 @@ def test_a_spend_limit_counts_what_elastic_capacity_costs_already(limit: float, 
     assert outcome.reason() is (Reason.NONE if made == 2 else Reason.SPEND_LIMIT)
 
 
+def test_a_spend_limit_holds_whatever_prices_add_up_to() -> None:
+    row = need(cpu=16, unit=4)
+    dear = [serving(f"m-dear-{i}", row, price=9e12) for i in range(2)]
+    outcome = decide([*dear, *two()], [row], Policy(spend_limit_micro=10_000_000))
+    assert outcome.does == {}
+    assert outcome.reason() is Reason.SPEND_LIMIT
+
+
 def test_a_spend_limit_does_not_hold_back_what_is_owned_or_free() -> None:
     policy = Policy(spend_limit_micro=0)
     assert len(decide(two(kind=OWNED), [need(cpu=8, unit=4)], policy).does) == 2

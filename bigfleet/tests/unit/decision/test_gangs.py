@@ -109,6 +109,9 @@ def test_a_gang_counts_only_what_the_spend_limit_allows() -> None:
     fleet = [*rack("r-1", 2, S.SPECULATIVE), *rack("r-2", 3)]
     assert decide(fleet, [gang()], Policy(spend_limit_micro=5_000_000)).domain() == "r-1"
     assert decide(fleet, [gang()], Policy(spend_limit_micro=4_000_000)).domain() == "r-2"
+    uncountable = rack("r-9", 4, S.SPECULATIVE, price=9e12)
+    limit = Policy(spend_limit_micro=4_000_000)
+    assert decide([*fleet, *uncountable], [gang()], limit).domain() == "r-2"
 
 
 def test_a_gang_preempts_only_when_that_completes_it() -> None:

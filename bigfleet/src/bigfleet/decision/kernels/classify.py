@@ -17,6 +17,7 @@ from bigfleet.decision.kernels.layout import (
     I64,
     IDLE,
     LEAVING,
+    MOST_MONEY,
     SPECULATIVE,
     UNUSABLE,
     Classes,
@@ -66,7 +67,7 @@ def survey(
         if state != SPECULATIVE:
             used[cl.pool[c]] += 1
             if cl.elastic[c]:
-                spend[0] += cl.price[c]
+                spend[0] += min(cl.price[c], MOST_MONEY - spend[0])
         usable = not (ma.flags[m] & UNUSABLE)
         if state == SPECULATIVE or state == IDLE:
             if usable:

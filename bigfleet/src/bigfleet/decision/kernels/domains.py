@@ -108,7 +108,7 @@ def limits_bind(fa: Facts, wo: Work) -> bool:
     for pool in range(len(fa.quota)):
         if fa.quota[pool] >= 0 and wo.used[pool] + fa.pool_free[pool] > fa.quota[pool]:
             return True
-    return bool(fa.limits[0] >= 0 and wo.spend[0] + fa.limits[1] > fa.limits[0])
+    return bool(fa.limits[0] >= 0 and fa.limits[1] > fa.limits[0] - wo.spend[0])
 
 
 @inner

@@ -29,6 +29,8 @@ UNUSABLE = EXCLUDED | ENDING | PHANTOM
 
 COVERS_UNIT, OFFERS_ALL = 1, 2
 PINNED = 27
+MOST_MONEY = (1 << 63) - 1
+"""Micro-dollars that are counted: prices that add up to more are as dear as this, and not less."""
 
 
 class Machines(NamedTuple):

@@ -86,4 +86,4 @@ def within_spend(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
     limit = fa.limits[0]
     if limit < 0 or not cl.elastic[c] or cl.price[c] == 0:
         return True
-    return bool(wo.spend[0] + cl.price[c] <= limit)
+    return bool(cl.price[c] <= limit - wo.spend[0])
