@@ -92,11 +92,11 @@ def _mapping(what: str, mine: dict[str, Stamp], theirs: dict[str, Stamp]) -> lis
 
 
 def _verdict(plan: Plan, row: int) -> dict[str, object]:
-    v, names = plan.verdicts, plan.fleet.symbols.resources
+    v = plan.verdicts
     satisfied = bool(v.satisfied[row])
     return {
         "satisfied": satisfied,
-        "deficit": {names[d]: int(x) for d, x in enumerate(v.deficit[row]) if x},
+        "deficit": plan.missing(row),
         "claimed": int(v.claimed[row]),
         "idle": int(v.from_idle[row]),
         "speculative": int(v.from_speculative[row]),

@@ -31,11 +31,10 @@ def lines(plan: Plan, needs: list[Need]) -> Iterable[str]:
         yield from (f"{mid} {stamp}" for mid, stamp in sorted(given.items()))
     claimed = sorted((plan.fleet.ids[i], int(r)) for i, r in enumerate(plan.claimed) if r >= 0)
     yield from (f"{mid} claimed by row {row}" for mid, row in claimed)
-    v, names = plan.verdicts, plan.fleet.symbols.resources
+    v = plan.verdicts
     for row in range(len(v)):
         members = [needs[i].key for i in v.members[v.members_at[row] : v.members_at[row + 1]]]
-        missing = sorted((names[d], int(x)) for d, x in enumerate(v.deficit[row]) if x)
-        freed = sorted((names[d], int(x)) for d, x in enumerate(v.freed[row]) if x)
+        missing, freed = sorted(plan.missing(row).items()), sorted(plan.freed(row).items())
         yield (
             f"{members} {plan.domain(row)} {plan.reason(row).name} {bool(v.satisfied[row])} "
             f"{missing} {freed} {int(v.claimed[row])} {int(v.from_idle[row])} "

@@ -61,9 +61,7 @@ class Seen:
 
     def deficit(self, row: Row) -> Vector:
         """What the plan says is missing; milli-units."""
-        names = self.plan.fleet.symbols.resources
-        missing = self.plan.verdicts.deficit[row.position]
-        return {names[d]: int(v) for d, v in enumerate(missing) if v}
+        return self.plan.missing(row.position)
 
     def need_index(self, row: Row) -> int:
         return self.plan.need_of(row.position)

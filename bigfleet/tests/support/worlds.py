@@ -167,8 +167,7 @@ class Outcome:
 
     def lacks(self, index: int = 0) -> dict[str, int]:
         """Milli-units a need still misses."""
-        names, missing = self.plan.fleet.symbols.resources, self.plan.verdicts.deficit
-        return {names[d]: int(v) for d, v in enumerate(missing[self.row(index)]) if v}
+        return self.plan.missing(self.row(index))
 
     def grace(self, name: str) -> int:
         return next(a.grace_seconds for a in self.plan if a.machine == name)

@@ -51,6 +51,7 @@ def finish(
         members=c.normal.members,
         satisfied=satisfied,
         deficit=deficit,
+        scale=c.amounts.scale,
         claimed=counts[:, 0].astype(np.int32),
         from_idle=counts[:, 1].astype(np.int32),
         from_speculative=counts[:, 2].astype(np.int32),
@@ -179,7 +180,7 @@ def _next_members(c: Cycle) -> I32:
 
 
 def _deficits(c: Cycle) -> tuple[Bools, I64, I64]:
-    """Satisfied rows, what is missing and what was freed per resource, in milli-units."""
+    """Satisfied rows, what is missing and what was freed per resource, in counted units."""
     left = np.maximum(c.wo.left[: c.rows], 0)
     served = c.wo.served[: c.rows]
     left[served > 0, 0] = np.maximum(left[served > 0, 0] - served[served > 0], 0)
@@ -199,7 +200,7 @@ def _by_resource(c: Cycle, own: I64) -> I64:
     for j in range(own.shape[1]):
         inside = other[j < c.ro.width[other]]
         out[inside, c.ro.dims[inside, j]] = own[inside, j]
-    return out * c.amounts.scale
+    return out
 
 
 def _ages(

@@ -71,7 +71,9 @@ class Verdicts:
     """Demand rows behind each row."""
     satisfied: npt.NDArray[np.bool_]
     deficit: I64
-    """[row, resource] in milli-units."""
+    """[row, resource] in counted units; ``Plan.missing`` gives them by name."""
+    scale: I64
+    """Milli-units per counted unit of each resource: milli-bytes of a large row fit no column."""
     claimed: I32
     from_idle: I32
     from_speculative: I32
@@ -83,7 +85,7 @@ class Verdicts:
     best_ok: npt.NDArray[np.bool_]
     victims: I32
     freed: I64
-    """[row, resource] in milli-units."""
+    """[row, resource] in counted units; ``Plan.freed`` gives them by name."""
     reason: npt.NDArray[np.int16]
     matching: I64
     """[row, machine state]: machines that could serve the row; filled for unsatisfied rows."""
@@ -175,6 +177,18 @@ class Plan:
     def reason(self, row: int) -> Reason:
         """Why a row is unmet."""
         return Reason(int(self.verdicts.reason[row]))
+
+    def missing(self, row: int) -> dict[str, int]:
+        """What a row still lacks, in milli-units by resource name."""
+        return self._by_name(self.verdicts.deficit[row])
+
+    def freed(self, row: int) -> dict[str, int]:
+        """What is being freed for a row, in milli-units by resource name."""
+        return self._by_name(self.verdicts.freed[row])
+
+    def _by_name(self, counted: I64) -> dict[str, int]:
+        names, scale = self.fleet.symbols.resources, self.verdicts.scale
+        return {names[int(d)]: int(counted[d]) * int(scale[d]) for d in np.flatnonzero(counted)}
 
     def domain(self, row: int) -> str:
         """The domain a gang lives in, or empty."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision import Plan
-from bigfleet.model import Profile, Resources
+from bigfleet.model import Profile, Resources, add
 from bigfleet.model.columns import Symbols
 from bigfleet.observe.shard import ShortfallCounts
 
@@ -155,11 +156,8 @@ class Ledger:
         plan = entries.plan
         demand, symbols = plan.demand, plan.demand.symbols
         rows = entries.rows[entries.entry_of == entry]
-        missing = plan.verdicts.deficit[rows]
         stands = _representatives(plan, rows)
         clusters = symbols.identity_column("cluster")[demand.identity[stands]]
-        # Thousandths and whole units are added apart: together they may not fit 64 bits.
-        whole, milli = (missing // _MILLI).sum(axis=0), (missing % _MILLI).sum(axis=0)
         unit = [
             max(int(w) * _MILLI + int(m) for w, m in zip(whole_of, milli_of, strict=True))
             for whole_of, milli_of in zip(
@@ -169,11 +167,7 @@ class Ledger:
         names = symbols.resources
         return Shortfall(
             profile=symbols.profiles[int(entries.profile[entry])],
-            deficit={
-                names[d]: int(w) * _MILLI + int(m)
-                for d, (w, m) in enumerate(zip(whole, milli, strict=True))
-                if w or m
-            },
+            deficit=reduce(add, map(plan.missing, rows.tolist())),
             min_unit={names[d]: amount for d, amount in enumerate(unit) if amount},
             age_cycles=int(entries.age[entry]),
             clusters=tuple(sorted(symbols.clusters[int(c)] for c in np.unique(clusters))),

@@ -119,8 +119,6 @@ def _frame(plan: Plan, identities: npt.NDArray[np.int32], rows: I64, codes: I64)
 def _words(plan: Plan, row: int, reason: Reason) -> str:
     if reason is Reason.NONE:
         return ""
-    names = plan.demand.symbols.resources
-    amounts = plan.verdicts.deficit[row].tolist()
-    missing = format_resources({names[d]: amount for d, amount in enumerate(amounts) if amount})
+    missing = format_resources(plan.missing(row))
     listed = ", ".join(f"{name} {text}" for name, text in missing.items())
     return f"{WORDS[reason]}; missing {listed}" if listed else WORDS[reason]

@@ -100,7 +100,7 @@ class NeedViews:
 
     def _explain(self, view: pb.NeedView, row: int, stands: int) -> None:
         v = self.plan.verdicts
-        missing = self._resources(v.deficit[row])
+        missing = self.plan.missing(row)
         if missing:
             view.residual_deficit.CopyFrom(as_proto(missing))
         parked = self._parked_ticks(row)
@@ -114,7 +114,7 @@ class NeedViews:
         view.matching_supply.capped = False
         if v.victims[row]:
             view.preemption.victims_found = int(v.victims[row])
-            view.preemption.capacity_freed.CopyFrom(as_proto(self._resources(v.freed[row])))
+            view.preemption.capacity_freed.CopyFrom(as_proto(self.plan.freed(row)))
 
     def _parked_ticks(self, row: int) -> int:
         """For how many ticks a gang without a domain has been set aside; 0 while it is not."""
@@ -133,10 +133,6 @@ class NeedViews:
                     coverage_per_mille=int(v.best_mille[row, place]),
                     satisfiable=bool(v.best_ok[row, place]),
                 )
-
-    def _resources(self, amounts: npt.NDArray[np.int64]) -> Resources:
-        names = self.plan.demand.symbols.resources
-        return {names[d]: amount for d, amount in enumerate(amounts.tolist()) if amount}
 
     def _profile(self, demand_row: int) -> Profile:
         demand = self.plan.demand

@@ -139,7 +139,7 @@ class Outcome:
                 satisfied = member not in unserved
                 deficit = {} if satisfied else self.world.needs[member].aggregate
             else:
-                satisfied, deficit = bool(verdicts.satisfied[row]), self._deficit(row)
+                satisfied, deficit = bool(verdicts.satisfied[row]), plan.missing(row)
             found[member] = NeedOutcome(
                 index=int(self._file_row[member]),
                 row=row,
@@ -157,7 +157,7 @@ class Outcome:
 
     def _unserved(self, row: int, members: I64) -> set[int]:
         """Members of a folded row whose share is missing."""
-        deficit = self._deficit(row)
+        deficit = self.plan.missing(row)
         if not deficit:
             return set()
         # All members ask for the same, so any dimension tells how many are missing.
@@ -173,10 +173,6 @@ class Outcome:
         owners = self._demand_of_identity[self._stamp[claimed]]
         own = (owners >= 0) & (self._row_of_demand[owners] == self.plan.claimed[claimed])
         return np.bincount(owners[own], minlength=len(self.plan.demand))
-
-    def _deficit(self, row: int) -> dict[str, int]:
-        names, missing = self.plan.fleet.symbols.resources, self.plan.verdicts.deficit[row]
-        return {names[int(d)]: int(missing[d]) for d in np.flatnonzero(missing)}
 
     def _need_behind(self, row: int, machine: int) -> int:
         """The need of the file an action is for: the one stamped, if it is one of the row's."""

@@ -43,7 +43,7 @@ def compare(cases: Iterable[tuple[int, Case]]) -> None:
 def explanations(plan: Plan, expected: OraclePlan) -> list[str]:
     """Where the two disagree on what they tell people: freed capacity, domains and coverage."""
     found = []
-    v, names = plan.verdicts, plan.fleet.symbols.resources
+    v = plan.verdicts
     for row, verdict in enumerate(expected.verdicts.values()):
         if bool(v.satisfiable[row]) != verdict.satisfiable:
             found.append(f"row {row} satisfiable: {bool(v.satisfiable[row])}")
@@ -65,6 +65,5 @@ def explanations(plan: Plan, expected: OraclePlan) -> list[str]:
         if mine[:compared] != theirs[:compared]:
             found.append(f"row {row} candidates: {mine} against {theirs}")
         if bool(v.freed[row].any()) != bool(verdict.victims):
-            freed = {names[d]: int(x) for d, x in enumerate(v.freed[row]) if x}
-            found.append(f"row {row} freed {freed} by {verdict.victims} victims")
+            found.append(f"row {row} freed {plan.freed(row)} by {verdict.victims} victims")
     return found

@@ -169,7 +169,7 @@ def test_capacity_freed_and_victims_found_are_told() -> None:
     low, high = need(B, priority=10), need(A, priority=1000)
     plan = decide([serving("m-1", low)], [low, high]).plan
     assert plan.verdicts.victims.tolist() == [1, 0]
-    assert plan.verdicts.freed[0].tolist() == [4000]
+    assert plan.freed(0) == {"cpu": 4000}
 
 
 def test_two_machines_on_their_way_are_both_counted() -> None:

@@ -6,10 +6,10 @@ import pytest
 from bigfleet.decision import Carry, Policy
 from bigfleet.decision.tables import Amounts, Tables
 from bigfleet.inventory import Inventory
-from bigfleet.model import CapacityType, Machine, Need
+from bigfleet.model import CapacityType, Machine, Need, Profile
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
-from worlds import NOW, A, decide, machine, need, replace
+from worlds import NOW, A, B, decide, machine, need, replace, serving
 
 EXA = 10**18
 
@@ -79,6 +79,18 @@ def test_a_row_larger_than_any_counter_of_thousandths_is_served_unit_by_unit() -
     outcome = decide(fleet, [row])
     assert len(outcome.serves()) == 3
     assert outcome.satisfied()
+
+
+def test_what_so_large_a_row_lacks_and_is_freed_for_it_is_told_exactly() -> None:
+    row = replace(need(), aggregate={"memory": 30 * EXA}, min_unit={"memory": 10 * EXA})
+    low = replace(row, cluster=B, profile=Profile.of(priority=1), aggregate={"memory": 10 * EXA})
+    fleet = [
+        replace(machine("m-1"), resources={"memory": 10 * EXA}),
+        replace(serving("m-2", low), resources={"memory": 10 * EXA}),
+    ]
+    outcome = decide(fleet, [row, low])
+    assert outcome.lacks() == {"memory": 20 * EXA}
+    assert outcome.plan.freed(outcome.row()) == {"memory": 10 * EXA}
 
 
 def test_resources_that_only_one_side_names_are_columns_of_both() -> None:

@@ -120,21 +120,15 @@ def _serving_clusters(plan: Plan) -> list[tuple[int, str]]:
 
 def _unmet(plan: Plan, needs: list[Need]) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
-    names = plan.demand.symbols.resources
     for row in np.flatnonzero(~plan.verdicts.satisfied).tolist():
         need = needs[plan.need_of(row)]
-        missing = {
-            names[d]: amount
-            for d, amount in enumerate(plan.verdicts.deficit[row].tolist())
-            if amount
-        }
         key = "\x00".join((need.cluster, *need.key))
         found[key] = {
             "cluster": need.cluster,
             "priority": need.profile.priority,
             "priority_class": priority_class(need.profile.priority),
             "reason": plan.reason(row).name,
-            "missing": format_resources(missing),
+            "missing": format_resources(plan.missing(row)),
             "group": need.group or None,
         }
     return found

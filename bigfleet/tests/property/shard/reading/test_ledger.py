@@ -19,7 +19,6 @@ def test_entries_are_the_sums_of_unmet_rows(seeds: list[int]) -> None:
         living.facts, living.policy = made.facts, made.policy
         plan = living.plan(made.machines, made.needs, NOW)
         ledger.update(plan, 10.0 * cycle)
-        names = plan.fleet.symbols.resources
         missing: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         clusters: dict[str, set[str]] = defaultdict(set)
         for row in range(len(plan.verdicts)):
@@ -27,9 +26,8 @@ def test_entries_are_the_sums_of_unmet_rows(seeds: list[int]) -> None:
                 asked = made.needs[plan.need_of(row)]
                 entry = missing[asked.profile.fingerprint]
                 clusters[asked.profile.fingerprint].add(asked.cluster)
-                for d, amount in enumerate(plan.verdicts.deficit[row].tolist()):
-                    if amount:
-                        entry[names[d]] += amount
+                for name, amount in plan.missing(row).items():
+                    entry[name] += amount
         ages = {key: ages.get(key, 0) + 1 for key in missing}
         reported = ledger.reported()
         assert {s.fingerprint: dict(s.deficit) for s in reported} == missing

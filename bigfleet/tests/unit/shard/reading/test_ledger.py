@@ -131,7 +131,7 @@ def test_counts_are_two_partitions_of_the_entries(world: World) -> None:
 
 
 def test_amounts_beyond_64_bits_are_exact(world: World) -> None:
-    huge = 2**50
+    huge = 2**55
     rows = [need(f"c-{n}", cpu=1, unit=1, memory=huge) for n in range(20)]
     world.cycle(*rows)
     assert world.ledger.reported()[0].deficit["memory"] == 20 * huge * 1000
