@@ -22,6 +22,7 @@ from bigfleet.decision import Engine, Plan
 from bigfleet.decision.policy import TICK
 from bigfleet.model.columns import Demand
 from bigfleet.simulate.carrying import carry_out, put_back
+from bigfleet.simulate.outcome import unmet_needs
 from bigfleet.simulate.workloads import Expected
 from bigfleet.simulate.world import World
 
@@ -112,7 +113,7 @@ def measure(
         took = clock() - begin
         runner.afterwards(plan)
         if expected is not None and not complaints:
-            found = expected.complaints(plan.counts(), unmet_of(plan))
+            found = expected.complaints(plan.counts(), unmet_needs(plan))
             complaints += [f"cycle {cycle + 1}: {complaint}" for complaint in found]
         if cycle >= 0:
             whole.seconds.append(took)
@@ -125,17 +126,12 @@ def measure(
         whole=whole,
         phases=phases,
         actions=plan.counts(),
-        unmet=unmet_of(plan),
+        unmet=unmet_needs(plan),
         digest=plan.digest(),
         peak_memory_bytes=peak_memory(),
         bytes_per_machine=world.inventory.memory()["per_machine"],
         complaints=complaints,
     )
-
-
-def unmet_of(plan: Plan) -> int:
-    """How many rows a plan leaves unmet."""
-    return int((~plan.verdicts.satisfied).sum())
 
 
 def peak_memory() -> int:

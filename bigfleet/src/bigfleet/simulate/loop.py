@@ -22,6 +22,7 @@ from bigfleet.model import MachineState
 from bigfleet.model.columns import Demand, Flag
 from bigfleet.simulate.carrying import rows_of
 from bigfleet.simulate.errors import DelayError
+from bigfleet.simulate.outcome import unmet_needs
 from bigfleet.simulate.world import World
 
 I64 = npt.NDArray[np.int64]
@@ -153,7 +154,7 @@ class Loop:
             CycleReport(
                 cycle=self.cycle + 1,
                 actions=plan.counts(),
-                unmet=int((~plan.verdicts.satisfied).sum()),
+                unmet=unmet_needs(plan),
                 under_way=self.under_way,
                 dollars_per_hour=self.dollars_per_hour(),
             )

@@ -157,12 +157,7 @@ class Outcome:
 
     def _unserved(self, row: int, members: I64) -> set[int]:
         """Members of a folded row whose share is missing."""
-        deficit = self.plan.missing(row)
-        if not deficit:
-            return set()
-        # All members ask for the same, so any dimension tells how many are missing.
-        asked = self.world.needs[int(members[0])].aggregate
-        missing = max(-(-amount // asked[name]) for name, amount in deficit.items())
+        missing = _missing_members(self.plan, row)
         order = np.argsort(self._claims[members] == 0, kind="stable")
         return set(members[order[max(0, len(members) - missing) :]].tolist())
 
@@ -187,3 +182,23 @@ class Outcome:
         for given in (self.plan.stamps, self.plan.preempted_for):
             stamps[given.machine] = given.identity
         return stamps
+
+
+def unmet_needs(plan: Plan) -> int:
+    """How many needs a plan leaves unmet; of a folded row the members it does not serve."""
+    verdicts = plan.verdicts
+    rows = np.flatnonzero(~verdicts.satisfied)
+    folded = rows[verdicts.need[rows] < 0]
+    return len(rows) - len(folded) + sum(_missing_members(plan, row) for row in folded.tolist())
+
+
+def _missing_members(plan: Plan, row: int) -> int:
+    """How many members of a folded row go without; all of them ask for the same."""
+    demand, first = plan.demand, plan.need_of(row)
+
+    def asked(name: str) -> int:
+        d = demand.symbols.resources.find(name)
+        return 1000 * int(demand.aggregate[first, d]) + int(demand.aggregate_milli[first, d])
+
+    # Where thousandths were rounded up what is missing is a little more than a multiple.
+    return min((lacks // asked(name) for name, lacks in plan.missing(row).items()), default=0)

@@ -4,6 +4,8 @@ import json
 
 from bigfleet.decision import Engine, Reason
 from bigfleet.model import MachineState
+from bigfleet.simulate.benchmark import measure
+from bigfleet.simulate.loop import Delays, Loop
 from bigfleet.simulate.outcome import Outcome
 from bigfleet.simulate.scenario import parse_scenario
 from bigfleet.simulate.supply import by_state, sieves
@@ -57,6 +59,18 @@ def test_as_many_members_of_a_folded_row_are_unmet_as_are_missing() -> None:
     assert all(need.deficit == {"cpu": 4_000} for need in unmet)
     assert all(need.claimed == 0 for need in unmet)
     assert [told.need(need.index) for need in needs] == needs
+
+
+def test_benchmark_and_loop_count_as_many_unmet_needs_as_the_plan_lists() -> None:
+    told = outcome(
+        [{**SHAPE, "count": 2}], [*gangs(7), {"cluster": "d", "aggregate": {"gpu": "1"}}]
+    )
+    assert sum(not need.satisfied for need in told.needs()) == 4
+    found = measure(told.world, 1, steady=False, clock=lambda: 0.0)
+    assert found.unmet == 4
+    loop = Loop(told.world, Delays(), seed=1)
+    loop.step()
+    assert loop.reports[-1].unmet == 4
 
 
 def test_reclaims_are_for_no_need() -> None:

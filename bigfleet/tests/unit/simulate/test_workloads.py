@@ -3,8 +3,8 @@
 import pytest
 
 from bigfleet.decision import ActionKind, Engine
-from bigfleet.simulate.benchmark import unmet_of
 from bigfleet.simulate.errors import WorkloadError
+from bigfleet.simulate.outcome import unmet_needs
 from bigfleet.simulate.scenario import RACK_LABEL, parse_scenario
 from bigfleet.simulate.workloads import SIZES, WORKLOADS, Expected, make_workload, need_count
 from bigfleet.simulate.world import World
@@ -18,7 +18,7 @@ def test_one_cycle_has_the_result_the_workload_promises(name: str) -> None:
     plan = Engine().decide(
         world.inventory.snapshot(), world.demand, world.policy, world.carry, world.now
     )
-    assert workload.expected.complaints(plan.counts(), unmet_of(plan)) == []
+    assert workload.expected.complaints(plan.counts(), unmet_needs(plan)) == []
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
