@@ -14,6 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit.backend.hosts import host_of
 from bigfleet_providerkit.backend.ledger import Edit, Ledger
+from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.reconcile.plan import ABSENT
 from bigfleet_providerkit.backend.settings import HEAL_REFUSED_AFTER, Settings
 from bigfleet_providerkit.backend.steps import Steps
@@ -123,15 +124,16 @@ class Healer:
             listed: dict[str, list[Host]] = {}
             for host in await self._substrate.list_managed():
                 listed.setdefault(host.machine_id, []).append(host)
-        except SubstrateError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, the slots stay due
+            problem = classed(error, self._metrics, self._log)
             for record in rest:
-                await self._not_healed(record, error)
+                await self._not_healed(record, problem)
             return
         for record in rest:
             try:
                 await self._clean(record, listed.get(record.id, []))
-            except SubstrateError as error:
-                await self._not_healed(record, error)
+            except Exception as error:  # noqa: BLE001 - and so does one slot
+                await self._not_healed(record, classed(error, self._metrics, self._log))
             else:
                 await self._reborn(record)
 

@@ -12,10 +12,11 @@ from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.ledger import Edit, Ledger
+from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.reconcile.reconciler import Reconciler
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.clock import Runtime
-from bigfleet_providerkit.errors import StoreUnavailable, SubstrateError
+from bigfleet_providerkit.errors import StoreUnavailable
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import WITH_HOST
@@ -111,9 +112,10 @@ class Loops:
         try:
             prices = await self._substrate.prices()
             capacities = await self._substrate.capacities()
-        except SubstrateError as error:
+        except Exception as error:  # noqa: BLE001 - a list that changed its shape is a failed one
             self._metrics.price_refreshes.labels("error").inc()
-            self._log.warning("price refresh failed", error=str(error))
+            problem = classed(error, self._metrics, self._log)
+            self._log.warning("price refresh failed", error=str(problem))
             return False
         self._books.capacities.overlay(capacities)
         used = self._books.prices.refresh(prices)

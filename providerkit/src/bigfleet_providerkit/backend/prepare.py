@@ -15,6 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.ledger import Ledger
 from bigfleet_providerkit.backend.load import Loaded
+from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.pins import Pins
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.backend.shelf import StoreShelf
@@ -22,7 +23,7 @@ from bigfleet_providerkit.calls.caller import Caller
 from bigfleet_providerkit.capacity.table import CapacityTable
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
-from bigfleet_providerkit.errors import OptionError, SubstrateError
+from bigfleet_providerkit.errors import OptionError
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.interruption.book import InterruptionBook
 from bigfleet_providerkit.kit import Kit
@@ -178,8 +179,8 @@ async def live_books(
     outcome = "error"
     try:
         outcome = "success" if task.result() else "stale_kept"
-    except SubstrateError as error:
-        log.warning("price refresh failed", error=str(error))
+    except Exception as error:  # noqa: BLE001 - without the live list the seed serves
+        log.warning("price refresh failed", error=str(classed(error, metrics, log)))
     metrics.price_refreshes.labels(outcome).inc()
 
 

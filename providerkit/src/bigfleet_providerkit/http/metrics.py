@@ -35,6 +35,7 @@ class Metrics:
 
     def __init__(self, ops: Iterable[str] = ()) -> None:
         self.registry = CollectorRegistry()
+        self._last_success: dict[str, Gauge] = {}
         ProcessCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         self.info = self._gauge("info", "this provider", "provider", "version", "backend")
@@ -135,8 +136,11 @@ class Metrics:
 
     def last_success(self, name: str, start: float) -> Gauge:
         """`reconcile` or `price`: the time of the last success, from process start on."""
-        gauge = self._gauge(f"{name}_last_success_timestamp_seconds", f"last good {name}")
-        gauge.set(start)
+        gauge = self._last_success.get(name)
+        if gauge is None:
+            gauge = self._gauge(f"{name}_last_success_timestamp_seconds", f"last good {name}")
+            gauge.set(start)
+            self._last_success[name] = gauge
         return gauge
 
 

@@ -13,6 +13,7 @@ from structlog.typing import FilteringBoundLogger
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.hosts import host_of, notes_of
 from bigfleet_providerkit.backend.ledger import Edit, Ledger
+from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.reconcile.plan import (
     Adoption,
     Looks,
@@ -25,7 +26,7 @@ from bigfleet_providerkit.backend.reconcile.rails import Limits
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.backend.steps import Steps
 from bigfleet_providerkit.clock import Runtime
-from bigfleet_providerkit.errors import HostLost, StoreUnavailable, SubstrateError, error_line
+from bigfleet_providerkit.errors import HostLost, StoreUnavailable, error_line
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import CapacityType, Kind, State
@@ -68,9 +69,10 @@ class Reconciler:
         async with self._one_at_a_time:
             try:
                 plan = await self._plan()
-            except SubstrateError as error:
+            except Exception as error:  # noqa: BLE001 - a bug of the substrate is a failed listing
                 self._metrics.reconciles.labels("error").inc()
-                self._log.warning("reconcile failed", error=error_line(error))
+                problem = classed(error, self._metrics, self._log)
+                self._log.warning("reconcile failed", error=error_line(problem))
                 return False
             await self._execute(plan)
             self._metrics.reconciles.labels("success").inc()
@@ -144,8 +146,11 @@ class Reconciler:
         """One step that fails does not keep the others from happening."""
         try:
             await step
-        except (SubstrateError, StoreUnavailable) as error:
+        except StoreUnavailable as error:
             self._log.warning("reconcile step failed", error=str(error))
+        except Exception as error:  # noqa: BLE001 - nor does one that met a bug
+            problem = classed(error, self._metrics, self._log)
+            self._log.warning("reconcile step failed", error=str(problem))
 
     async def _change(self, machine: str, edit: Callable[[Record], Edit | None]) -> Record | None:
         """Change a record under its turn, if it still is as the plan thought."""
