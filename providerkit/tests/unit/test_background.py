@@ -1,8 +1,9 @@
 """What runs by itself goes on, whatever a substrate raises."""
 
+import asyncio
 from collections.abc import Sequence
 
-from bigfleet_providerkit import Host, InvalidRequest, PriceKey, State
+from bigfleet_providerkit import CapacityType, Gone, Host, InvalidRequest, Power, PriceKey, State
 from bigfleet_providerkit.memory.substrate import MemorySubstrate
 from kitworld import World, world
 
@@ -77,3 +78,76 @@ async def test_a_slot_whose_cleanup_met_a_bug_stays_due() -> None:
         assert still.last_error == "Unavailable: cleanup failed: KeyError: 'instances'"
         change_back(w)
         await w.reach(machine, State.SPECULATIVE)
+
+
+async def fail(w: World, machine: str) -> str:
+    """The machine's host, after its drain has failed."""
+    w.substrate.fail_next("drain", InvalidRequest("stuck"))
+    await w.shard.drain(machine)
+    return (await w.reach(machine, State.FAILED)).host.ref
+
+
+class Strict(MemorySubstrate):
+    """A cloud that answers 404 to whoever ends a host twice, and never ends the stuck one."""
+
+    stuck = ""
+
+    async def terminate(self, host: Host) -> None:
+        if host.ref not in self.hosts:
+            raise Gone("404: no such host")
+        if host.ref == self.stuck:
+            await self._kit.clock.sleep(1e9)
+        await super().terminate(host)
+
+
+async def test_a_lost_host_that_the_cloud_no_longer_knows_does_not_keep_its_slot() -> None:
+    async with world(reconcile_interval=10) as w:
+        machine = await w.idle()
+        w.substrate.__class__ = Strict
+        await w.substrate.lose((await w.shard.get(machine)).host.ref)
+        await w.reach(machine, State.FAILED, limit=60)
+        await w.reach(machine, State.SPECULATIVE, limit=700)
+        assert w.metric("heal_failures_total") == 0
+
+
+async def test_a_spot_host_that_was_taken_away_is_also_removed() -> None:
+    async with world(reconcile_interval=10) as w:
+        machine = await w.idle(CapacityType.SPOT)
+        ref = (await w.shard.get(machine)).host.ref
+        await w.substrate.stop(ref, Power.PREEMPTED)
+        await w.reach(machine, State.FAILED, limit=60)
+        await w.reach(machine, State.SPECULATIVE, limit=700)
+        assert ref not in w.substrate.hosts
+
+
+async def test_a_host_that_never_ends_keeps_no_other_slot_waiting() -> None:
+    async with world() as w:
+        stuck, other = await w.configured(), await w.configured()
+        w.substrate.__class__ = Strict
+        w.substrate.stuck = await fail(w, stuck)  # type: ignore[attr-defined]
+        await fail(w, other)
+        await w.reach(other, State.SPECULATIVE, limit=700)
+        await w.advance(400)
+        still = await w.shard.get(stuck)
+        assert still.last_error == "Unavailable: cleanup failed: no end within 5m0s"
+        late = await w.configured()
+        await fail(w, late)
+        await w.reach(late, State.SPECULATIVE, limit=1500)
+
+
+async def test_a_mutation_does_not_wait_for_a_tag_that_is_put_right() -> None:
+    async with world() as w:
+        machine = await w.configured("c")
+        w.substrate.hosts[(await w.shard.get(machine)).host.ref].cluster = "elsewhere"
+        never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def hang(host: Host, binding: object) -> None:
+            await never
+
+        w.substrate.set_binding = hang  # type: ignore[method-assign]
+        looking = asyncio.get_running_loop().create_task(w.running.reconcile())
+        await w.clock.settle()
+        async with asyncio.timeout(5):
+            await w.shard.drain(machine)
+        never.set_result(None)
+        await looking

@@ -6,6 +6,7 @@ leaves the slot FAILED with the new reason. Fencing marks stay.
 """
 
 import asyncio
+import contextlib
 import heapq
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,13 +19,21 @@ from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.reconcile.plan import ABSENT
 from bigfleet_providerkit.backend.settings import HEAL_REFUSED_AFTER, Settings
 from bigfleet_providerkit.backend.steps import Steps
+from bigfleet_providerkit.backend.together import together
+from bigfleet_providerkit.calls.retry import within
 from bigfleet_providerkit.clock import Runtime
-from bigfleet_providerkit.errors import Retryable, StoreUnavailable, SubstrateError, error_line
+from bigfleet_providerkit.errors import (
+    Gone,
+    Retryable,
+    StoreUnavailable,
+    SubstrateError,
+    error_line,
+)
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import Kind, State
 from bigfleet_providerkit.machines.transitions import reborn
-from bigfleet_providerkit.substrate import Host, Substrate
+from bigfleet_providerkit.substrate import Host, Power, Substrate
 
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 600.0
 NOTHING_MADE = ("OutOfCapacity:", "QuotaExceeded:")
@@ -129,26 +138,35 @@ class Healer:
             for record in rest:
                 await self._not_healed(record, problem)
             return
-        for record in rest:
-            try:
-                await self._clean(record, listed.get(record.id, []))
-            except Exception as error:  # noqa: BLE001 - and so does one slot
-                await self._not_healed(record, classed(error, self._metrics, self._log))
-            else:
-                await self._reborn(record)
+        await together(rest, lambda record: self._heal_one(record, listed.get(record.id, [])))
+
+    async def _heal_one(self, record: Record, listed: list[Host]) -> None:
+        try:
+            await self._clean(record, listed)
+        except Exception as error:  # noqa: BLE001 - and so does one slot
+            await self._not_healed(record, classed(error, self._metrics, self._log))
+        else:
+            await self._reborn(record)
 
     async def _clean(self, record: Record, listed: list[Host]) -> None:
         hosts = {host.ref: host for host in listed}
         if record.host:
             hosts.setdefault(record.host, host_of(record, self._ledger))
         for host in hosts.values():
-            if host.power not in ABSENT:
-                await self._substrate.terminate(host)
+            # One that was taken away may still be there, with a disk that is paid for.
+            if host.power is not Power.GONE:
+                await self._terminate(host)
         if not hosts:
             return
         for host in await self._substrate.list_managed(list(hosts)):
             if host.power not in ABSENT:
                 raise Retryable(f"host {host.ref} is still {host.power}")
+
+    async def _terminate(self, host: Host) -> None:
+        """Tried once: the pauses between two tries are those of the slot."""
+        work = self._substrate.terminate(host)
+        with contextlib.suppress(Gone):
+            await within(self._runtime, self._settings.timeouts.delete, work)
 
     async def _reborn(self, record: Record) -> None:
         async with self._ledger.turn(record.id):

@@ -247,7 +247,7 @@ class Runner:
         if host is None or work.kind is not Kind.CREATE:
             return
         try:
-            await self._steps.remove(host)
+            await self._steps.remove_aside(host)
         except SubstrateError as error:
             # The late row stays: reconcile removes the host when it sees it.
             self._log.warning(

@@ -15,7 +15,7 @@ from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.hosts import binding_of, host_of, notes_of, order_for
 from bigfleet_providerkit.backend.ledger import Ledger, Work
 from bigfleet_providerkit.backend.settings import Settings
-from bigfleet_providerkit.calls.retry import budget, retrying
+from bigfleet_providerkit.calls.retry import budget, retrying, within
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
 from bigfleet_providerkit.errors import Gone, Retryable, SubstrateError
@@ -93,6 +93,15 @@ class Steps:
                 return
 
         await retrying(self._runtime, attempt)
+
+    async def remove_aside(self, host: Host) -> None:
+        """The same outside of a transition, in the time that a Delete has."""
+        await within(self._runtime, self._settings.timeouts.delete, self.remove(host))
+
+    async def power_on(self, host: Host) -> None:
+        """Bring a host back, in the time that a Create has."""
+        work = self._substrate.ensure_running(host)
+        await within(self._runtime, self._settings.timeouts.create, work)
 
     async def tag(self, record: Record, cluster: str | None) -> None:
         """Write the tag set of a machine's host, as far as that is possible now."""

@@ -5,13 +5,15 @@ for. Tries end when 90 % of the time is used, so that there is time left to say 
 time is that of the transition, which every call inside it shares through a context variable.
 """
 
-from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import TypeVar
 
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import Retryable
+from bigfleet_providerkit.options.units import write_duration
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 SHARE_FOR_TRIES = 0.9
@@ -62,3 +64,26 @@ async def retrying(
         tried += 1
         on_retry()
         await runtime.clock.sleep(pause)
+
+
+async def within(runtime: Runtime, seconds: float, work: Coroutine[object, object, T]) -> T:
+    """Work outside of a transition: it has a time of its own, which its calls share."""
+    clock, context, expired = runtime.clock, copy_context(), False
+    now = clock.monotonic()
+    context.run(budget.set, Budget(now, now + seconds))
+    task = asyncio.get_running_loop().create_task(work, context=context)
+
+    def time_is_up() -> None:
+        nonlocal expired
+        expired = True
+        task.cancel()
+
+    timer = clock.call_later(seconds, time_is_up)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if not expired:
+            raise
+        raise Retryable(f"no end within {write_duration(seconds)}") from None
+    finally:
+        timer.cancel()

@@ -5,8 +5,9 @@ from a snapshot. A listing that raises changes nothing. A pass without a differe
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
@@ -25,6 +26,7 @@ from bigfleet_providerkit.backend.reconcile.plan import (
 from bigfleet_providerkit.backend.reconcile.rails import Limits
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.backend.steps import Steps
+from bigfleet_providerkit.backend.together import together
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import HostLost, StoreUnavailable, error_line
 from bigfleet_providerkit.http.metrics import Metrics
@@ -34,6 +36,7 @@ from bigfleet_providerkit.machines.transitions import fail, succeed
 from bigfleet_providerkit.substrate import Host, Substrate
 
 LATE_KEPT = 86_400.0
+T = TypeVar("T")
 
 
 class Reconciler:
@@ -83,13 +86,11 @@ class Reconciler:
         async with self._one_at_a_time:
             by_ref = {host.ref: host for host in await self._substrate.list_managed()}
             refs = [ref for ref in self.looks.unwanted if ref in by_ref]
-            for ref in refs:
-                await self._remove(by_ref[ref], "swept")
-                self.looks.unwanted.pop(ref, None)
-                self.looks.held.discard(ref)
-            self.held = []
-            self._metrics.orphans.set(0)
-            return refs
+            await self._each([by_ref[ref] for ref in refs], lambda h: self._remove(h, "swept"))
+            left = self.looks.unwanted
+            self.held = [host for host in self.held if host.ref in left]
+            self._metrics.orphans.set(len(left))
+            return [ref for ref in refs if ref not in left]
 
     async def _plan(self) -> Plan:
         hosts = await self._substrate.list_managed()
@@ -116,22 +117,15 @@ class Reconciler:
 
     async def _execute(self, plan: Plan) -> None:
         self._metrics.orphans.set(plan.orphans)
-        for host in plan.leftovers:
-            await self._guarded(self._remove(host, "leftover of an operation that is over"))
-        for adoption in plan.adopt:
-            await self._guarded(self._adopt(adoption))
-        for machine in plan.lost:
-            await self._guarded(self._lose(machine))
-        for machine in plan.deleted:
-            await self._guarded(self._delete_ended(machine))
-        for machine, host in plan.start:
-            await self._guarded(self._start(machine, host))
-        for machine, host in plan.stuck:
-            await self._guarded(self._stuck(machine, host))
-        for machine in plan.retag:
-            await self._guarded(self._retag(machine))
-        for host in plan.remove:
-            await self._guarded(self._remove(host, "belongs to no machine"))
+        over = "leftover of an operation that is over"
+        await self._each(plan.leftovers, lambda host: self._remove(host, over))
+        await self._each(plan.adopt, self._adopt)
+        await self._each(plan.lost, self._lose)
+        await self._each(plan.deleted, self._delete_ended)
+        await self._each(plan.start, lambda found: self._start(*found))
+        await self._each(plan.stuck, lambda found: self._stuck(*found))
+        await self._each(plan.retag, self._retag)
+        await self._each(plan.remove, lambda host: self._remove(host, "belongs to no machine"))
         await self._refresh_facts(plan)
         await self._prune_late(plan)
         self.held = plan.held
@@ -141,6 +135,9 @@ class Reconciler:
                 count=len(plan.held),
                 hosts=",".join(host.ref for host in plan.held[:10]),
             )
+
+    async def _each(self, items: Sequence[T], step: Callable[[T], Awaitable[None]]) -> None:
+        await together(items, lambda item: self._guarded(step(item)))
 
     async def _guarded(self, step: Awaitable[None]) -> None:
         """One step that fails does not keep the others from happening."""
@@ -195,7 +192,7 @@ class Reconciler:
 
     async def _start(self, machine: str, host: Host) -> None:
         self._log.warning("host is not running; starting it", machine=machine, host=host.ref)
-        await self._substrate.ensure_running(host)
+        await self._steps.power_on(host)
 
     async def _stuck(self, machine: str, host: Host) -> None:
         now = self._runtime.clock.now()
@@ -211,17 +208,17 @@ class Reconciler:
             self._on_failed(after)
 
     async def _retag(self, machine: str) -> None:
-        async with self._ledger.turn(machine):
-            record = self._ledger.inventory.get(machine)
-            if record is not None and record.host:
-                cluster = record.cluster if record.state is State.CONFIGURED else ""
-                if record.state in (State.IDLE, State.CONFIGURED):
-                    await self._steps.tag(record, cluster or None)
+        """Without the machine's turn: a mutation never waits for the substrate, and a tag that it
+        overtakes is put right by the next pass."""
+        record = self._ledger.inventory.get(machine)
+        if record is not None and record.host and record.state in (State.IDLE, State.CONFIGURED):
+            await self._steps.tag(record, record.cluster or None)
 
     async def _remove(self, host: Host, why: str) -> None:
         self._log.warning("removing host", host=host.ref, machine=host.machine_id, reason=why)
-        await self._steps.remove(host)
+        await self._steps.remove_aside(host)
         self.looks.unwanted.pop(host.ref, None)
+        self.looks.held.discard(host.ref)
 
     async def _adopt(self, adoption: Adoption) -> None:
         machine, host = adoption.machine, adoption.host
