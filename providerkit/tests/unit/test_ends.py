@@ -1,6 +1,7 @@
 """How transitions end: classes of errors, retries, time-outs, late results."""
 
 import asyncio
+import dataclasses
 
 import pytest
 
@@ -191,6 +192,29 @@ async def test_a_bug_in_a_substrate_ends_as_failed_and_is_counted() -> None:
         failed = await w.reach(machine, State.FAILED)
         assert failed.last_error == "Unavailable: create met a bug: ZeroDivisionError: oops"
         assert w.metric("panics_total") == 1
+
+
+@pytest.mark.parametrize(("visible_after", "ends"), [(10, State.IDLE), (1e9, State.FAILED)])
+async def test_a_new_host_may_be_invisible_for_the_consistency_window(
+    visible_after: float, ends: State
+) -> None:
+    async with world() as w:
+        steps = w.running.backend.steps
+        steps._settings = dataclasses.replace(steps._settings, consistency_window=30.0)
+        launch, began = w.substrate.launch, w.clock.now()
+
+        async def lagging(order: Launch) -> Host:
+            host = await launch(order)
+            if w.clock.now() - began < visible_after:
+                raise Gone(f"no host {host.ref}")
+            return host
+
+        w.substrate.launch = lagging  # type: ignore[method-assign]
+        machine = await w.fresh()
+        await w.shard.create(machine)
+        await w.reach(machine, ends)
+        assert w.substrate.launches == 1
+        assert 10 <= w.clock.now() - began <= 120
 
 
 def test_last_error_is_one_bounded_line() -> None:

@@ -130,7 +130,14 @@ class Steps:
             record, work, self._books, self._codec,
             hook=self._settings.hook, pinned=self._pinned, longest_name=self._longest_name,
         )  # fmt: skip
-        return await retrying(self._runtime, lambda: self._substrate.launch(order))
+
+        async def attempt() -> Host:
+            try:
+                return await self._substrate.launch(order)
+            except Gone as error:
+                raise self._perhaps_not_yet(error, work.started) from error
+
+        return await retrying(self._runtime, attempt)
 
     async def _configure(self, record: Record, work: Work, secret: bytes) -> None:
         self.doing[work.operation] = "waiting for the hook to join the cluster"
@@ -156,13 +163,16 @@ class Steps:
             try:
                 result = await self._substrate.run_on_host(host, command)
             except Gone as error:
-                age = self._runtime.clock.now() - host.created
-                if age < self._settings.consistency_window:
-                    raise Retryable(f"the host is not visible yet: {error}") from error
-                raise
+                raise self._perhaps_not_yet(error, host.created) from error
             check_result(kind, result)
 
         await retrying(self._runtime, attempt)
+
+    def _perhaps_not_yet(self, error: Gone, since: float) -> SubstrateError:
+        """A host that was just launched may not be visible everywhere yet."""
+        if self._runtime.clock.now() - since < self._settings.consistency_window:
+            return Retryable(f"the host is not visible yet: {error}")
+        return error
 
     def _call(
         self, record: Record, work: Work, kind: CommandKind, *, limit: float, secret: bytes = b""
