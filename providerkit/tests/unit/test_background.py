@@ -1,9 +1,19 @@
 """What runs by itself goes on, whatever a substrate raises."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
-from bigfleet_providerkit import CapacityType, Gone, Host, InvalidRequest, Power, PriceKey, State
+from bigfleet_providerkit import (
+    CapacityType,
+    Gone,
+    Host,
+    InvalidRequest,
+    Notice,
+    Power,
+    PriceKey,
+    Retryable,
+    State,
+)
 from bigfleet_providerkit.memory.substrate import MemorySubstrate
 from kitworld import World, world
 
@@ -151,3 +161,23 @@ async def test_a_mutation_does_not_wait_for_a_tag_that_is_put_right() -> None:
             await w.shard.drain(machine)
         never.set_result(None)
         await looking
+
+
+async def test_notices_that_are_not_heard_are_no_bug_and_are_asked_for_again() -> None:
+    async with world() as w:
+        asked = 0
+
+        class Deaf(MemorySubstrate):
+            async def interruptions(self) -> AsyncIterator[Notice]:
+                nonlocal asked
+                asked += 1
+                raise Retryable("the queue does not answer")
+                yield
+
+        w.substrate.__class__ = Deaf
+        loops = w.running.backend.loops
+        listening = asyncio.get_running_loop().create_task(loops._notices())
+        await w.advance(60)
+        listening.cancel()
+        assert asked > 5
+        assert w.metric("panics_total") == 0

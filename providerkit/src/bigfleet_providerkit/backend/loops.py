@@ -16,7 +16,7 @@ from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.reconcile.reconciler import Reconciler
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.clock import Runtime
-from bigfleet_providerkit.errors import StoreUnavailable
+from bigfleet_providerkit.errors import StoreUnavailable, SubstrateError
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import WITH_HOST
@@ -137,8 +137,13 @@ class Loops:
 
     async def _notices(self) -> None:
         assert isinstance(self._substrate, KnowsInterruptions)
-        async for notice in self._substrate.interruptions():
-            await self.noticed(notice)
+        while True:
+            try:
+                async for notice in self._substrate.interruptions():
+                    await self.noticed(notice)
+            except SubstrateError as error:
+                self._log.warning("notices are not heard; trying again", error=str(error))
+            await self._runtime.clock.sleep(STREAM_PAUSE * self._runtime.rng.uniform(0.5, 1.5))
 
     async def noticed(self, notice: Notice) -> None:
         """Take one notice into its machine's record."""
