@@ -94,6 +94,18 @@ def test_a_wrong_secret_is_not_repeated() -> None:
     assert "hush" not in str(caught.value)
 
 
+class NeedyOptions(CloudOptions):
+    """A provider's own options, one of which has no default."""
+
+    region: Annotated[str, Opt("region", "eu-west-9", env=("CLOUD_REGION",))]
+
+
+def test_a_missing_option_is_named_with_its_remedy_and_nothing_else_that_was_given() -> None:
+    with pytest.raises(OptionError) as caught:
+        parse_options(NeedyOptions, ["--token=hush"], {})
+    assert str(caught.value) == "--region or CLOUD_REGION is required; for example eu-west-9"
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("90s", 90), ("2m", 120), ("1h30m", 5400), ("250ms", 0.25), ("7", 7), ("0.5", 0.5), ("0", 0)],

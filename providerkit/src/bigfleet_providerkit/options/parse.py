@@ -154,7 +154,12 @@ def _explain(error: ValidationError, names: Names) -> str:
             parts.append(text)
             continue
         opt = names.fields.get(field)
-        shown = "" if opt and opt.secret else f" {problem.get('input')!r}"
         example = f"; for example {opt.example}" if opt and opt.example else ""
+        if problem["type"] == "missing":
+            # What pydantic shows here is everything that was given, secrets included.
+            named = "".join(f" or {name}" for name in (opt.env if opt else ()))
+            parts.append(f"--{field.replace('_', '-')}{named} is required{example}")
+            continue
+        shown = "" if opt and opt.secret else f" {problem.get('input')!r}"
         parts.append(f"--{field.replace('_', '-')}{shown}: {text}{example}")
     return "; ".join(dict.fromkeys(parts))
