@@ -130,7 +130,15 @@ async def serve(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) ->
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped, number.name)
-    running = await start(spec, options, log=log)
+    starting = loop.create_task(start(spec, options, log=log))
+    told = loop.create_task(stop.wait())
+    await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait({starting}, timeout=STOP_WITHIN)
+        log.info("provider stopped")
+        return 0
+    running = await starting
     settle_down()
     reloads: set[asyncio.Task[None]] = set()
 
@@ -146,7 +154,7 @@ async def serve(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) ->
         task.add_done_callback(reloads.discard)
 
     loop.add_signal_handler(signal.SIGHUP, hangup)
-    await stop.wait()
+    await told
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(running.stop(), STOP_WITHIN)
     log.info("provider stopped")

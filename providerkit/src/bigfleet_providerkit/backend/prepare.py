@@ -23,7 +23,7 @@ from bigfleet_providerkit.calls.caller import Caller
 from bigfleet_providerkit.capacity.table import CapacityTable
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
-from bigfleet_providerkit.errors import OptionError
+from bigfleet_providerkit.errors import OptionError, StartError, SubstrateError, error_line
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.interruption.book import InterruptionBook
 from bigfleet_providerkit.kit import Kit
@@ -109,7 +109,10 @@ async def open_substrate(spec: ProviderSpec[O], options: O, kit: Kit, *, fake: b
         return MemorySubstrate(
             kit, slow=options.slow_ms / 1000, fail_rate=options.fail_rate, seed=options.fake_seed
         )
-    substrate = await spec.open(options, kit)
+    try:
+        substrate = await spec.open(options, kit)
+    except SubstrateError as error:
+        raise StartError(f"the substrate cannot be opened: {error_line(error)}") from error
     if isinstance(substrate, RenewsCredentials):
         kit.caller.renew = substrate.renew_credentials
     return substrate
