@@ -132,6 +132,15 @@ M116 | certificates read once | B2024
 M117 | no health service | B2026
 M118 | failed drain ends IDLE | B2029
 M119 | stock-out without its class word | B2028
+M120 | hosts not stored | B2030
+M121 | mark stored only with work that begins | B2031
+M122 | failure clears the binding | B2032
+M123 | cap before the filter | B2033
+M124 | filter ignored in a delta | B2033
+M125 | negative cap is no cap | B2034
+M126 | Delete's id not fresh in a new life | B2035
+M127 | (0,0) of a named shard not fenced | B2036
+M128 | shard without a name not fenced | B2036
 """
 
 

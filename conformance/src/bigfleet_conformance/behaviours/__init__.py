@@ -21,6 +21,7 @@ from bigfleet_conformance.behaviours import (
     scale,
     secure,
     shape,
+    strictness,
     transitions,
     visibility,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "scale",
     "secure",
     "shape",
+    "strictness",
     "transitions",
     "visibility",
 ]

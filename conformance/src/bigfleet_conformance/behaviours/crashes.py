@@ -1,4 +1,5 @@
-"""Locks, damaged state, cursors and work in flight over crashes (B2016, B2017, B2023, B2027)."""
+"""Locks, damaged state, cursors, work in flight, hosts and marks over crashes (B2016, B2017, B2023,
+B2027, B2030, B2031)."""
 
 import asyncio
 import time
@@ -7,14 +8,17 @@ from pathlib import Path
 from bigfleet_conformance.behaviours.durability import (
     Before,
     bindings_hold,
+    crash_story,
     ids_hold,
     inventory_holds,
+    leave_marks,
     marks_hold,
     plan,
     prepare,
 )
 from bigfleet_conformance.behaviours.listing import ids_of, revision
 from bigfleet_conformance.errors import BootError, Finding, check
+from bigfleet_conformance.harness.calls import Token
 from bigfleet_conformance.harness.oracles import (
     CREATING,
     DELETING,
@@ -207,3 +211,40 @@ async def crashes_in_flight(p: Probe) -> None:
         again = (await send()).must_be_ok().operation_id
         check(again == id, f"{walker.id}: id {id!r} became {again!r} in the crash")
     await after.kill()
+
+
+@row("B2030", slots=0)
+async def hosts_survive(p: Probe) -> None:
+    """A crash changes nothing of what a machine is and where it runs.
+
+    Why: the cluster knows the node by its host; under another name it is a stranger there.
+    Does: List before the crash and after it.
+    Passes: host, instance_type, zone and capacity_type of every machine are identical.
+    """
+    story = await crash_story(p)
+    for id, was in story.before.records.items():
+        now = story.records.get(id)
+        check(now is not None, f"{id} is gone")
+        if now is None:
+            continue
+        check(now.host == was.host, f"{id} ran on {was.host.ref!r}, now on {now.host.ref!r}")
+        facts = [(m.instance_type, m.zone, int(m.capacity_type)) for m in (was, now)]
+        check(facts[0] == facts[1], f"{id} was {facts[0]}, now it is {facts[1]}")
+
+
+@row("B2031", slots=0)
+async def marks_without_work_survive(p: Probe) -> None:
+    """A mark that moved without starting anything survives a crash too.
+
+    Why: a shard that was answered has been heard, whatever the answer was.
+    Does: before the crash a refused Drain, a repeated Create and a Create on an unknown machine,
+    each from a shard of its own with (5,5); after it the same, then (5,6).
+    Passes: all fenced; then none.
+    """
+    story = await crash_story(p)
+    q, before = story.after.probe(p), story.before
+    for answer in await leave_marks(q, before.first, before.shard):
+        answer.must_be_fenced()
+    shards = [f"{before.shard}-{name}" for name in ("refused", "repeat")]
+    for shard in shards:
+        (await q.create(before.first, Token(shard, 5, 6))).must_be_ok()

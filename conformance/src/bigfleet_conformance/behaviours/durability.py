@@ -9,8 +9,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_conformance.errors import check
-from bigfleet_conformance.harness.calls import Binding, Token
+from bigfleet_conformance.harness.calls import Answer, Binding, Token
 from bigfleet_conformance.harness.oracles import CONFIGURED, CONFIGURING, FAILED, IDLE, word
 from bigfleet_conformance.harness.probe import Probe
 from bigfleet_conformance.registry import Area, Capability, Chapter, LaneName, Profile
@@ -39,7 +40,12 @@ class Before:
     second: str
     operation: str
     ids: frozenset[str]
-    states: dict[str, int]
+    records: dict[str, pb.Machine]
+
+    @property
+    def states(self) -> dict[str, int]:
+        """Every machine's state."""
+        return {id: int(record.state) for id, record in self.records.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Story:
 
     before: Before
     after: Subject
-    states: dict[str, int]
+    records: dict[str, pb.Machine]
     revision: bytes
 
 
@@ -73,9 +79,19 @@ async def prepare(p: Probe, subject: Subject, folder: Path) -> Before:
     await second.until(IDLE)
     bound = (await second.try_configure(BOUND, Token(shard, 3, 21))).must_be_ok()
     await second.until(CONFIGURED)
-    states = {m.id: int(m.state) for m in await q.sweep()}
+    await leave_marks(q, first.id, shard)
+    records = {m.id: m for m in await q.sweep()}
     ids = frozenset({one.operation_id, two.operation_id, bound.operation_id})
-    return Before(folder, shard, first.id, second.id, bound.operation_id, ids, states)
+    return Before(folder, shard, first.id, second.id, bound.operation_id, ids, records)
+
+
+async def leave_marks(p: Probe, machine: str, shard: str) -> list[Answer]:
+    """Tokens that move a mark and start nothing: a refusal, a repeat, an unknown machine."""
+    return [
+        await p.drain(machine, Token(f"{shard}-refused", 5, 5)),
+        await p.create(machine, Token(f"{shard}-repeat", 5, 5)),
+        await p.create(f"{machine}-unknown", Token(f"{shard}-unknown", 5, 5)),
+    ]
 
 
 async def crash_story(p: Probe) -> Story:
@@ -88,8 +104,8 @@ async def crash_story(p: Probe) -> Story:
         await subject.kill()
         after = await p.workshop.boot(plan(folder, 3))
         answer = await after.probe(p).list()
-        states = {m.id: int(m.state) for m in answer.machines}
-        return Story(before, after, states, answer.revision)
+        records = {m.id: m for m in answer.machines}
+        return Story(before, after, records, answer.revision)
 
     return await p.workshop.once("durable", tell)
 
@@ -169,7 +185,7 @@ async def the_inventory_survives(p: Probe) -> None:
     Passes: the map id -> state is identical.
     """
     story = await crash_story(p)
-    inventory_holds(story.before, story.states)
+    inventory_holds(story.before, {id: int(m.state) for id, m in story.records.items()})
 
 
 @row("B1005", slots=1)

@@ -1,4 +1,5 @@
-"""Lost hosts, healing, late joins, stock-outs, failed drains (B2014, B2015, B2018, B2028, B2029).
+"""Lost hosts, healing, late joins, stock-outs, failures that keep what was there (B2014, B2015,
+B2018, B2028, B2029, B2032).
 
 Run on the fault subject, like area B7xx.
 """
@@ -199,3 +200,23 @@ async def a_failed_drain_is_a_failure(p: Probe) -> None:
     check(binding.shown_by(now), "the failed drain lost the binding")
     after = trace.path[trace.path.index(FAILED) :]
     check(after == [FAILED], "the failed drain started over")
+
+
+@row("B2032", slots=2)
+async def a_failure_keeps_what_was_there(p: Probe) -> None:
+    """A machine that failed still says where it ran and for whom.
+
+    Why: what was lost, and in which cluster, is what a person and the shard have to know.
+    Does: Configure to `fault-error`; a CONFIGURED machine loses its host (`fault-lose-host`).
+    Passes: both are FAILED with host, cluster and metadata as they were.
+    """
+    refused, lost = await p.idle(), await p.idle()
+    hosts = [(await walker.see()).host for walker in (refused, lost)]
+    bindings = [p.binding(name, kept="yes") for name in ("fault-error", "fault-lose-host")]
+    (await refused.try_configure(bindings[0])).must_be_ok()
+    await lost.configure(bindings[1])
+    for walker, host, binding in zip((refused, lost), hosts, bindings, strict=True):
+        record = await failed(p, walker, p.pace.loss_window_s)
+        check(record.host == host, f"it ran on {host.ref!r}, now it says {record.host.ref!r}")
+        check(record.cluster == binding.cluster, f"FAILED with cluster {record.cluster!r}")
+        check(binding.shown_by(record), "FAILED without the metadata of its binding")

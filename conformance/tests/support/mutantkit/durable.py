@@ -1,4 +1,4 @@
-"""Mutants of the store and of restarts (M092-M103)."""
+"""Mutants of the store and of restarts (M092-M103, M120, M121)."""
 
 import asyncio
 import sqlite3
@@ -188,3 +188,42 @@ class ChangesLostToDeltas(Provider):
         if not self.store.fresh:
             for slot in self.inventory.slots.values():
                 slot.revision = 1
+
+
+class ForgetsHosts(Store):
+    """Hosts are looked up again after a start, and get another name."""
+
+    def slots(self) -> list[Slot]:
+        found = super().slots()
+        for slot in found:
+            if slot.record.host.ref:
+                slot.record.host.ref += "-again"
+        return found
+
+
+@broken("M120")
+class HostsNotStored(Provider):
+    store_type = ForgetsHosts
+
+
+class KeepsMarksForLater(Store):
+    """A mark is written with the work that it allowed, if there is any."""
+
+    waiting: tuple[str, str, tuple[int, int]] | None = None
+
+    def put_fence(self, shard: str, machine: str, mark: tuple[int, int]) -> None:
+        self.waiting = (shard, machine, mark)
+
+    def write_waiting(self) -> None:
+        if self.waiting is not None:
+            super().put_fence(*self.waiting)
+
+
+@broken("M121")
+class MarkStoredWithWork(Provider):
+    store_type = KeepsMarksForLater
+
+    async def accept(self, call: Call) -> pb.TransitionAck:
+        assert isinstance(self.store, KeepsMarksForLater)
+        self.store.write_waiting()
+        return await super().accept(call)

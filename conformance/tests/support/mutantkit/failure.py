@@ -1,4 +1,4 @@
-"""Mutants of failure, time-outs, readiness, loss and healing (M080-M091, M118, M119)."""
+"""Mutants of failure, time-outs, readiness, loss and healing (M080-M091, M118, M119, M122)."""
 
 import asyncio
 
@@ -134,3 +134,11 @@ class Wordless(Substrate):
 @broken("M119")
 class StockOutUnnamed(Provider):
     substrate_type = Wordless
+
+
+@broken("M122")
+class FailureClearsTheBinding(Provider):
+    def fail(self, slot: Slot, reason: str) -> None:
+        if slot.record.state != pb.MACHINE_STATE_DRAINING:
+            self.unbind(slot)
+        super().fail(slot, reason)

@@ -1,4 +1,4 @@
-"""Mutants of the fence and of what is checked before it (M001-M015)."""
+"""Mutants of the fence and of what is checked before it (M001-M015, M127, M128)."""
 
 import grpc
 
@@ -145,3 +145,18 @@ class NegativeGraceAccepted(Provider):
             request.grace_period_seconds = 0
             call.request = request
         return super().validate(call)
+
+
+@broken("M127")
+class ZeroNumbersPass(Provider):
+    def fence(self, call: Call) -> pb.TransitionAck | None:
+        request = call.request
+        if (request.shard_epoch, request.sequence_number) == (0, 0):
+            return None
+        return super().fence(call)
+
+
+@broken("M128")
+class NamelessShardPasses(Provider):
+    def fence(self, call: Call) -> pb.TransitionAck | None:
+        return super().fence(call) if call.request.shard_id else None

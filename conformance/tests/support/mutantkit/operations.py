@@ -1,6 +1,7 @@
-"""Mutants of operation ids, repeats, positions and codes (M016-M035)."""
+"""Mutants of operation ids, repeats, positions and codes (M016-M035, M126)."""
 
 import asyncio
+from typing import ClassVar
 
 import grpc
 
@@ -201,3 +202,12 @@ class DeleteFromConfigured(AlsoLegalFrom):
 @broken("M035")
 class ConfigureFromSpeculative(AlsoLegalFrom):
     kind, state = "configure", SPECULATIVE
+
+
+@broken("M126")
+class DeleteIdNotFresh(Provider):
+    deletes: ClassVar[dict[str, str]] = {}
+
+    def new_operation(self, slot: Slot, kind: str) -> str:
+        operation = super().new_operation(slot, kind)
+        return self.deletes.setdefault(slot.record.id, operation) if kind == "delete" else operation

@@ -1,4 +1,4 @@
-"""Mutants of List, cursors and pages (M068-M079)."""
+"""Mutants of List, cursors and pages (M068-M079, M123-M125)."""
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from mutantkit.registry import broken
@@ -84,3 +84,31 @@ class DeltaCarriesMore(Provider):
 class LargeCapsIgnored(Provider):
     def cap(self, most: int) -> int:
         return 0 if most > 256 else most
+
+
+@broken("M123")
+class CapBeforeFilter(Provider):
+    async def listing(self, request: pb.ListFilter) -> bytes:
+        self.check_filter(request)
+        unfiltered = pb.ListFilter(
+            max_results=request.max_results, since_revision=request.since_revision
+        )
+        answer = pb.MachineList.FromString(await super().listing(unfiltered))
+        wanted = self.states(request)
+        kept = [m for m in answer.machines if not wanted or m.state in wanted]
+        return pb.MachineList(machines=kept, revision=answer.revision).SerializeToString()
+
+
+@broken("M124")
+class FilterIgnoredInDelta(Provider):
+    def states(self, request: pb.ListFilter) -> set[int]:
+        return set() if self.read_cursor(bytes(request.since_revision)) else set(request.states)
+
+
+@broken("M125")
+class NegativeCapIsNone(Provider):
+    def check_filter(self, request: pb.ListFilter) -> None:
+        super().check_filter(pb.ListFilter(states=request.states))
+
+    def cap(self, most: int) -> int:
+        return max(0, most)
