@@ -16,7 +16,7 @@ from bigfleet.cli.demo.control import Control, ask, listen
 from bigfleet.cli.demo.layout import Addresses, Layout, Part
 from bigfleet.cli.demo.ports import refuse_taken
 from bigfleet.cli.demo.scenarios import BY_NAME, SCENARIOS
-from bigfleet.cli.demo.state import take_folder
+from bigfleet.cli.demo.state import hold_folder, take_folder
 from bigfleet.cli.demo.supervisor import Supervisor
 from bigfleet.cli.errors import FailureError, InputError
 from commandline import run
@@ -34,12 +34,12 @@ def supervisor(folder: Path, *parts: Part) -> Supervisor:
     return Supervisor(parts, lambda name: folder / f"{name}.log", lambda _: None)
 
 
-def test_a_taken_port_is_named_with_the_flag_that_changes_it() -> None:
+def test_a_taken_port_is_named_with_the_flag_that_changes_it(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        result = run("demo", "--dashboard-addr", address)
+        result = run("demo", "--data-dir", str(tmp_path), "--dashboard-addr", address)
     assert result.exit_code == 1
     assert f"port {address.rpartition(':')[2]}" in result.stderr
     assert "--dashboard-addr" in result.stderr
@@ -73,6 +73,18 @@ def test_a_folder_that_cannot_be_made_is_told_with_the_flag(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     with pytest.raises(FailureError, match="--data-dir"):
         take_folder(tmp_path / "file" / "below")
+
+
+def test_a_second_demo_in_a_folder_is_told_who_has_it_and_takes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "demo.sock").write_text("of the first")
+    with hold_folder(tmp_path):
+        result = run("demo", "--data-dir", str(tmp_path))
+    assert result.exit_code == 1
+    assert f"already (process {os.getpid()})" in result.stderr
+    assert "--data-dir" in result.stderr
+    assert (tmp_path / "demo.sock").read_text() == "of the first"
+    with hold_folder(tmp_path):
+        """Free again when the first has ended."""
 
 
 @pytest.mark.parametrize("columns", [40, 80])

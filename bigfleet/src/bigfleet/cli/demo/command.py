@@ -112,13 +112,23 @@ def play(
 
 
 async def _run(layout: Layout, output: Output) -> None:
-    from bigfleet.cli.demo.control import Control, listen
     from bigfleet.cli.demo.ports import refuse_taken
-    from bigfleet.cli.demo.state import take_folder
+    from bigfleet.cli.demo.state import hold_folder, take_folder
+
+    # The folder first: who starts a second demo by mistake is told so, and not one port after the
+    # other.
+    take_folder(layout.folder)
+    with hold_folder(layout.folder):
+        refuse_taken(layout.at.by_flag())
+        await _supervise(layout, output)
+    err.print(plain(f"Everything stopped. State stays in {layout.folder}; start again to go on."))
+
+
+async def _supervise(layout: Layout, output: Output) -> None:
+    """All parts and the socket, until told to stop."""
+    from bigfleet.cli.demo.control import Control, listen
     from bigfleet.cli.demo.supervisor import Supervisor
 
-    refuse_taken(layout.at.by_flag())
-    take_folder(layout.folder)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -135,7 +145,6 @@ async def _run(layout: Layout, output: Output) -> None:
         control.close()
         server.close()
         layout.socket.unlink(missing_ok=True)
-    err.print(plain(f"Everything stopped. State stays in {layout.folder}; start again to go on."))
 
 
 async def _tell(layout: Layout, supervisor: object, control: object, output: Output) -> None:

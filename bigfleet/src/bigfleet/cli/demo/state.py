@@ -1,11 +1,16 @@
 """Whether a data folder can be gone on with: the form of its state is written into it.
 
 The form changes when an older folder would be misread. A folder of another form is refused before
-anything starts, with what to do; nothing in it is touched.
+anything starts, with what to do; nothing in it is touched. So is one in which a demo runs: two of
+them would take each other's socket and stores.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +18,7 @@ from bigfleet.cli.errors import FailureError, InputError
 
 FORM: Final = "1"
 _NAME: Final = "form"
+_LOCK: Final = "demo.lock"
 
 
 def take_folder(folder: Path) -> None:
@@ -29,3 +35,26 @@ def take_folder(folder: Path) -> None:
         mark.write_text(f"{FORM}\n", "utf-8")
     except OSError as error:
         raise FailureError(f"{folder}: {error.strerror}; choose another --data-dir") from None
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Nobody else's for as long as this lasts; the kernel ends it with the process."""
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise FailureError(f"{folder}: {error.strerror}; choose another --data-dir") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+            raise FailureError(
+                f"a demo runs in {folder} already (process {holder}): stop it, or choose another "
+                "--data-dir"
+            ) from None
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(lock)
