@@ -242,6 +242,23 @@ async def test_whoever_does_not_end_is_ended(tmp_path: Path) -> None:
     assert set(everyone.pids().values()) == {None}
 
 
+async def test_a_demo_may_be_the_first_process_of_a_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    monkeypatch.setattr("os.getppid", lambda: 1)
+    begun = tmp_path / "begun"
+    touch = f"import pathlib; pathlib.Path({str(begun)!r}).touch(); {WILLING}"
+    everyone, stop = supervisor(tmp_path, part("willing", touch)), asyncio.Event()
+    running = asyncio.create_task(everyone.run(stop))
+    async with asyncio.timeout(30):
+        while not begun.exists() and not running.done():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert everyone["willing"].starts == 1
+    stop.set()
+    await running
+
+
 async def test_a_part_that_does_not_start_ends_all_and_its_last_words_are_told(
     tmp_path: Path,
 ) -> None:

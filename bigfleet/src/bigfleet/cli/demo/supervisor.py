@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -79,7 +80,9 @@ class Process:
                 stdin=orders or asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+                preexec_fn=partial(_die_with_parent, os.getpid())
+                if sys.platform == "linux"
+                else None,
             )
         self.starts += 1
         return await self.process.wait()
@@ -169,8 +172,9 @@ async def _reachable(part: Part, told: Callable[[Part], None]) -> None:
         return
 
 
-def _die_with_parent() -> None:
+def _die_with_parent(parent: int) -> None:
     """In the child, before it becomes another program: a signal when whoever started it dies."""
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() == 1:
+    # Dead before the signal was asked for. In a container the parent itself may be process 1.
+    if os.getppid() != parent:
         os._exit(1)
