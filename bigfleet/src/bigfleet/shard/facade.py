@@ -94,7 +94,7 @@ class Facade:
 
     async def forget_cluster(self, cluster: str) -> None:
         """Drop its demand and open its machines to reclaim."""
-        self._shard.forget_cluster(cluster)
+        await self._shard.forget_cluster(cluster)
 
     async def drain_machine(self, machine_id: str) -> bool:
         """Reclaim a Configured machine now; False when something else is being done to it."""

@@ -18,32 +18,27 @@ from bigfleet.decision import ActionKind, Engine
 from bigfleet.model import Machine
 from bigfleet.model.columns import MachineColumns, Symbols
 from bigfleet.observe.scraping import RightOfWay
-from bigfleet.observe.shard import ShardMetrics
 from bigfleet.observe.tracing import Spans
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
-from bigfleet.shard.assignments import Assignments
 from bigfleet.shard.book import Book
 from bigfleet.shard.coordination import CoordinatorClient, Instructions, Moves, Remembered, Reports
 from bigfleet.shard.coordination.calling import Caller
 from bigfleet.shard.cycle import Cycle
-from bigfleet.shard.excluded import Excluded
 from bigfleet.shard.execute.actions import Means
 from bigfleet.shard.execute.audit import AuditLog
 from bigfleet.shard.execute.pool import Executor
-from bigfleet.shard.execute.rails import Pause, Rails
+from bigfleet.shard.execute.rails import Rails
 from bigfleet.shard.forced import Forced
 from bigfleet.shard.forgetting import Forgetting
 from bigfleet.shard.inputs import CycleInputs, bound_capacity
 from bigfleet.shard.ledger import Ledger, Shortfall
+from bigfleet.shard.loaded import Loaded
 from bigfleet.shard.observed import Observed
 from bigfleet.shard.orders import Order
 from bigfleet.shard.outputs import CycleOutputs
 from bigfleet.shard.pace import Pace
 from bigfleet.shard.ports import Clock, Disk, Offload
-from bigfleet.shard.reconcile.epoch import next_epoch
-from bigfleet.shard.reconcile.journal import Entry, Journal
 from bigfleet.shard.reconcile.lister import Lister
-from bigfleet.shard.reconcile.ownership import Ownership
 from bigfleet.shard.sessions.block import RowChanges
 from bigfleet.shard.sessions.needs import NeedsTable
 from bigfleet.shard.sessions.quarantine import Quarantine
@@ -89,7 +84,7 @@ class World:
 class Shard:
     """All parts of a shard and how they hang together."""
 
-    def __init__(self, tuning: Tuning, world: World, loaded: _Loaded) -> None:
+    def __init__(self, tuning: Tuning, world: World, loaded: Loaded) -> None:
         self.tuning, self.world = tuning, world
         self.epoch = loaded.epoch
         clock = world.clock
@@ -101,6 +96,7 @@ class Shard:
         self.ownership, self.journal, self.pause = loaded.ownership, loaded.journal, loaded.pause
         self.assignments, self.excluded = loaded.assignments, loaded.excluded
         self.excluded.watch(self.book)
+        self.forgotten = loaded.forgotten
         self.pace = Pace(clock, tuning.cycle_interval, tuning.min_cycle_gap)
         self.forced = Forced()
         self._stamps = FencingStamps(tuning.shard_id, self.epoch)
@@ -114,7 +110,11 @@ class Shard:
         )  # fmt: skip
         self.needs = NeedsTable(symbols, clock.now)
         quarantine = Quarantine(self._bound_capacity, tuning.quarantine)
-        rollups = RollUps(self.needs, quarantine, clock, world.offload, self.metrics)
+        rollups = RollUps(
+            self.needs, quarantine, clock, world.offload, self.metrics, heard=self.forgotten.heard
+        )
+        for cluster in self.forgotten:
+            self._let_go(cluster)
         self.sessions = Sessions(
             self.book, self.observed, rollups, clock, world.rng, self.metrics,
             standing=self._standing, outbox_bound=tuning.outbox_bound, carried=carried,
@@ -157,9 +157,8 @@ class Shard:
     @classmethod
     async def open(cls, tuning: Tuning, world: World) -> Shard:
         """Read the data directory, begin a new epoch, and put the parts together."""
-        loaded = _Loaded(tuning, world)
-        await world.offload(loaded.read)
-        await loaded.pause.load()
+        loaded = Loaded(tuning, world.clock, world.disk, world.offload, world.version)
+        await loaded.read()
         return cls(tuning, world, loaded)
 
     # -- living ----------------------------------------------------------------------------------
@@ -231,6 +230,7 @@ class Shard:
             if not self._all_listed and len(self.providers) and self.lister.all_first_merged():
                 self._all_listed = True
                 self.executor.restored()
+                await self.forgotten.tidy(lambda cluster: bool(self.book.bound(cluster)))
 
     # -- who hears of what -----------------------------------------------------------------------
 
@@ -353,36 +353,22 @@ class Shard:
         self.book.tell(self.cycle.begin(accepted))
         return bool(accepted)
 
-    def forget_cluster(self, cluster: str) -> None:
-        """A cluster is gone for good: its demand goes, and its machines are open to reclaim."""
+    async def forget_cluster(self, cluster: str) -> None:
+        """A cluster is gone for good: its demand goes, and its machines are open to reclaim.
+
+        Durable when it returns, else OSError.
+        """
+        await self.forgotten.add(cluster)
         self.sessions.forget(cluster)
-        self.needs.let_go(cluster)
-        self.forced.asked_for_less(cluster, self.world.clock.now())
+        self._let_go(cluster)
         self.pace.wake()
 
+    def _let_go(self, cluster: str) -> None:
+        self.needs.let_go(cluster)
+        self.forced.asked_for_less(cluster, self.world.clock.now())
 
-class _Loaded:
-    """The parts that live in the data directory."""
-
-    def __init__(self, tuning: Tuning, world: World) -> None:
-        self._tuning, self._world = tuning, world
-        self.epoch = 0
-        self.metrics = ShardMetrics(
-            world.clock.now, version=world.version, warmup_cycles=tuning.metrics_warmup_cycles
-        )
-        self.entries: dict[str, Entry] = {}
-        self.ownership = Ownership(world.disk, world.offload)
-        self.journal = Journal(world.disk, world.offload)
-        self.remembered = Remembered(world.disk, world.offload)
-        self.excluded = Excluded(world.disk, world.offload)
-        self.pause = Pause(world.disk, world.offload, self.metrics)
-        self.assignments = Assignments(tuning.shard_id, tuning.providers, world.disk, world.offload)
-
-    def read(self) -> None:
-        """Blocking; an unreadable file is a start-up error that says how to repair it."""
-        self.epoch = next_epoch(self._world.disk, self._world.clock.now(), self._tuning.epoch)
-        self.ownership.load()
-        self.entries = self.journal.load()
-        self.remembered.load()
-        self.excluded.load()
-        self.assignments.load()
+    async def _tidy_forgotten(self) -> None:
+        try:
+            await self.forgotten.keep(lambda cluster: bool(self.book.bound(cluster)))
+        except OSError as error:
+            _log.warning("forgotten clusters stay in their file: %s", error)

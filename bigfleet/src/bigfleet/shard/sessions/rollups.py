@@ -8,7 +8,7 @@ wakes whoever waits for it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,6 +31,10 @@ _INLINE_ROWS: Final = 400
 _log = logging.getLogger(__name__)
 
 
+async def _nobody_listens(_cluster: str) -> None:
+    return None
+
+
 @dataclass
 class RollUps:
     """The one place where demand comes in."""
@@ -45,6 +49,8 @@ class RollUps:
     """Called with the cluster and what changed, for each roll-up that was taken."""
     on_taken: list[OnTaken] = field(default_factory=list)
     """Called with cluster, timestamp, what changed and when it came, for the same roll-ups."""
+    heard: Callable[[str], Awaitable[None]] = _nobody_listens
+    """Awaited before a cluster's roll-up is judged; OSError leaves it unanswered."""
 
     async def take(
         self,
@@ -63,7 +69,7 @@ class RollUps:
             self.refuse(cluster, str(error))
             ack.echo, ack.reason = REJECTED, str(error)
             return ack
-        if not wanted():
+        if not await self._is_noted(cluster) or not wanted():
             return None
         ack.held = not self._judge(cluster, rollup)
         if ack.held:
@@ -91,6 +97,17 @@ class RollUps:
         self.needs.forget(cluster)
         self.quarantine.forget(cluster)
         self.metrics.rollup_quarantined(cluster, False)
+
+    async def _is_noted(self, cluster: str) -> bool:
+        try:
+            await self.heard(cluster)
+        except OSError as error:
+            _log.error(
+                "rollup is not taken: that its cluster is not gone cannot be written down",
+                extra={"cluster": cluster, "error": str(error)},
+            )
+            return False
+        return True
 
     async def _read(self, message: capacity_pb2.ClusterCapacityNeeds) -> RollUp:
         if len(message.needs) <= _INLINE_ROWS:
