@@ -5,7 +5,7 @@ this cycle, the carry with what happened since the last one, and answers merged 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -50,6 +50,10 @@ class MergeMetrics(Protocol):
         """provider_removals_held."""
         ...
 
+    def provider_gone(self, provider: str, region: str) -> None:
+        """The two of a provider that is not asked any more."""
+        ...
+
 
 @dataclass
 class CycleInputs:
@@ -71,6 +75,8 @@ class CycleInputs:
     metrics: MergeMetrics
     forgetting: Forgetting
     _left_out: set[str] = field(default_factory=set)
+    _asked: set[tuple[str, str]] = field(default_factory=set)
+    """Name and region of the providers of the last merge."""
 
     async def demand(self, carry: Carry) -> Demand:
         """All demand, with what is known of the clusters."""
@@ -113,12 +119,20 @@ class CycleInputs:
         for reason, count in reconciled.refused.items():
             for _ in range(count):
                 self.metrics.machine_rejected(reason)
-        for status in self.lister.status():
-            if status.name in reconciled.merged:
-                self.metrics.provider_merged(status.name, status.region)
-            self.metrics.removals_held(status.name, status.region, status.held)
+        self._show_providers(reconciled.merged)
         self._keep_off()
         return reconciled.changes
+
+    def _show_providers(self, merged: Collection[str]) -> None:
+        asked = set()
+        for status in self.lister.status():
+            if status.name in merged:
+                self.metrics.provider_merged(status.name, status.region)
+            self.metrics.removals_held(status.name, status.region, status.held)
+            asked.add((status.name, status.region))
+        for provider, region in self._asked - asked:
+            self.metrics.provider_gone(provider, region)
+        self._asked = asked
 
     def _keep_off(self) -> None:
         """Leave machines out of the decision while they wait after a failure.

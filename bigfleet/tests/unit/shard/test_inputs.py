@@ -64,6 +64,28 @@ def test_a_bound_machine_is_never_left_out() -> None:
     live(setting(), story)
 
 
+def test_a_provider_that_is_not_asked_any_more_has_no_age() -> None:
+    def ages(whole: Whole) -> set[str]:
+        return {
+            sample.labels["provider"]
+            for family in whole.shard.metrics.registry.collect()
+            for sample in family.samples
+            if sample.name.endswith(("provider_reconcile_age_seconds", "provider_removals_held"))
+        }
+
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        assert ages(whole) == {"p1", "p2"}
+        kept = [client.site for client in whole.shard.providers if client.name == "p1"]
+        await whole.shard.providers.use(kept)
+        whole.shard.lister.providers_changed()
+        await asyncio.sleep(30.0)
+        # It would grow for ever, and somebody be paged for a provider that was removed.
+        assert ages(whole) == {"p1"}
+
+    live(Setting([provider("p1", 10), provider("p2", 0)], [cluster(replicas=4)]), story)
+
+
 def test_facts_say_who_reported_and_who_cannot_be_served() -> None:
     async def story(whole: Whole) -> None:
         await met(whole)
