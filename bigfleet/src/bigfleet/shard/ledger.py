@@ -135,6 +135,14 @@ class Ledger:
         """
         return self._ages
 
+    def unmet(self) -> frozenset[str]:
+        """The fingerprints of the entries."""
+        entries = self._entries
+        if entries is None:
+            return frozenset()
+        profiles = entries.plan.demand.symbols.profiles
+        return frozenset(profiles[number].fingerprint for number in entries.profile.tolist())
+
     def reported(self, most: int = MOST_REPORTED) -> list[Shortfall]:
         """The entries for the coordinator: highest priority first, then the oldest."""
         entries = self._entries

@@ -13,6 +13,7 @@ from bigfleet.decision import ActionKind, Policy, Reason
 from bigfleet.observe.ages import TransitionAges
 from bigfleet.observe.cycles import CycleRecord, CycleRing
 from bigfleet.observe.shard import ShardMetrics
+from bigfleet.shard.asked import Asked
 from bigfleet.shard.attribution import attribute_phases, attribute_plan
 from bigfleet.shard.book import Book
 from bigfleet.shard.cycle import Outcome
@@ -53,6 +54,7 @@ class CycleOutputs:
     """A shortfall has become old enough for the coordinator."""
     again: Callable[[], None]
     """More is to be done than one cycle may: the next should follow at once."""
+    asked: Asked
     ledger: Ledger = field(default_factory=Ledger)
     hints: Hints = field(default_factory=Hints)
     verdicts: Verdicts = field(default_factory=Verdicts)
@@ -88,6 +90,8 @@ class CycleOutputs:
         self.executor.withheld.take(self._withheld, outcome.number)
         if self.ledger.update(plan, self.clock.monotonic()):
             self.escalate()
+        if len(self.asked):
+            self.asked.decided(outcome.orders, self.ledger.unmet(), outcome.asked_at)
         self.views = NeedViews(outcome.number, now, plan, policy, self.ledger.ages)
         connected = self.sessions.clusters()
         for hint in self.hints.updates(plan.fleet, plan.demand, connected, now):

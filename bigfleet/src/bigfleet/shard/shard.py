@@ -20,6 +20,7 @@ from bigfleet.model.columns import MachineColumns, Symbols
 from bigfleet.observe.scraping import RightOfWay
 from bigfleet.observe.tracing import Spans
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
+from bigfleet.shard.asked import Asked
 from bigfleet.shard.book import Book
 from bigfleet.shard.coordination import CoordinatorClient, Instructions, Moves, Remembered, Reports
 from bigfleet.shard.coordination.calling import Caller
@@ -143,6 +144,7 @@ class Shard:
             self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,
             self.lister, self.metrics, tuning.phase_attribution, escalate=self._escalate,
             again=self.pace.wake, ledger=Ledger(tuning.cycle_interval),
+            asked=self._asked(rollups),
         )  # fmt: skip
         self.cycle = Cycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
@@ -281,6 +283,12 @@ class Shard:
         rollups.on_taken.append(traces.rolled_up)
         self.book.on_change.append(traces.changed)
         return traces
+
+    def _asked(self, rollups: RollUps) -> Asked:
+        asked = Asked(self.world.clock, self.metrics.provisioned)
+        rollups.on_taken.append(asked.rolled_up)
+        self.book.on_change.append(asked.changed)
+        return asked
 
     # -- coordination ----------------------------------------------------------------------------
 

@@ -41,6 +41,27 @@ def test_a_cycle_is_shown_to_everybody() -> None:
     live(setting(), story)
 
 
+def test_how_long_a_cluster_waits_for_something_new_is_measured_once() -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        await asyncio.sleep(30.0)
+        assert whole.metric("provisioning_latency_seconds_count") == 1
+        waited = whole.metric("provisioning_latency_seconds_sum")
+        assert 0 < waited < 60.0
+        # More of the same is not asked for the first time, and after a restart nothing is.
+        whole.scale(6)
+        await met(whole, 6)
+        assert whole.metric("provisioning_latency_seconds_count") == 1
+        await whole.restart()
+        await met(whole, 6)
+        await asyncio.sleep(60.0)
+        whole.scale(7)
+        await met(whole, 7)
+        assert whole.metric("provisioning_latency_seconds_count") == 0
+
+    live(setting(), story)
+
+
 def test_what_exceeds_a_cycles_limit_follows_at_once() -> None:
     async def story(whole: Whole) -> None:
         await met(whole)
