@@ -69,6 +69,7 @@ class StatusCondition(_Part, frozen=True):
 
     type: str = ""
     status: str = ""
+    reason: str = ""
 
 
 class Status(_Part, frozen=True):

@@ -10,6 +10,7 @@ taken. Which roll-up first carried it is noted when that roll-up is built.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -40,15 +41,15 @@ _ROLLUP_TAG: Final = b"\x12"
 class Entry:
     """One CapacityRequest."""
 
-    __slots__ = ("amounts", "carried", "is_acknowledged", "is_unmet", "key", "row", "uid")
+    __slots__ = ("amounts", "carried", "is_acknowledged", "key", "row", "uid", "unmet")
 
     def __init__(self, key: Key, uid: str, row: Row, amounts: Amounts) -> None:
         self.key, self.uid, self.row, self.amounts = key, uid, row, amounts
         self.carried = 0
         """Timestamp of the first roll-up that had it; 0 while none did."""
         self.is_acknowledged = False
-        self.is_unmet = False
-        """Whether its status says that it is not met."""
+        self.unmet = ""
+        """The reason for which its status says that it is not met; empty where it does not."""
 
 
 @dataclass(slots=True, eq=False)
@@ -256,8 +257,9 @@ class RollUps:
         self._acknowledged += is_acknowledged - entry.is_acknowledged
         entry.is_acknowledged = is_acknowledged
         conditions = request.status.conditions or ()
-        entry.is_unmet = any(c.type == UNMET and c.status == "True" for c in conditions)
-        (self.unmet.add if entry.is_unmet else self.unmet.discard)(entry.key)
+        said = (c.reason or UNMET for c in conditions if c.type == UNMET and c.status == "True")
+        entry.unmet = sys.intern(next(said, ""))
+        (self.unmet.add if entry.unmet else self.unmet.discard)(entry.key)
 
     def _encode(self) -> None:
         for key in self._stale:

@@ -257,33 +257,55 @@ def test_bootstrap_data_is_rendered_with_a_token_that_ends() -> None:
     play(scene, template=template)
 
 
+def verdict(stage: Stage, reason: int, message: str) -> pb.NeedVerdicts:
+    """The one row is not met."""
+    entry = stage.operator.rollups.get(("default", "a"))
+    assert entry is not None
+    fingerprint, group, size = entry.row.demand.key
+    one = pb.NeedVerdict(
+        profile_fingerprint=fingerprint, group=group, size_class=size, satisfied=False,
+        reason=shardread.UnmetReason.ValueType(reason), message=message,
+    )  # fmt: skip
+    return pb.NeedVerdicts(verdicts=[one])
+
+
+def condition(stage: Stage) -> dict[str, Any]:
+    found = stage.api.get("CapacityRequest", "a", "default")
+    assert found is not None
+    conditions = found["status"].get("conditions", [{}])
+    assert isinstance(conditions[0], dict)
+    return conditions[0]
+
+
 def test_a_row_that_stays_unmet_says_why_and_later_that_it_is_met() -> None:
     async def scene(stage: Stage) -> None:
         await stage.shard.frame("rollup")
-        entry = stage.operator.rollups.get(("default", "a"))
-        assert entry is not None
-        fingerprint, group, size = entry.row.demand.key
-        verdict = pb.NeedVerdict(
-            profile_fingerprint=fingerprint, group=group, size_class=size, satisfied=False,
-            reason=shardread.UNMET_REASON_STOCK_OUT, message="no such machine is left",
-        )  # fmt: skip
-        await stage.shard.send(need_verdicts=pb.NeedVerdicts(verdicts=[verdict]))
-
-        def condition() -> dict[str, Any]:
-            found = stage.api.get("CapacityRequest", "a", "default")
-            assert found is not None
-            conditions = found["status"].get("conditions", [{}])
-            assert isinstance(conditions[0], dict)
-            return conditions[0]
-
+        said = verdict(stage, shardread.UNMET_REASON_STOCK_OUT, "no such machine is left")
+        await stage.shard.send(need_verdicts=said)
         await asyncio.sleep(20)
-        assert not condition()
-        await until(lambda: condition().get("status") == "True")
-        assert condition()["reason"] == "StockOut"
-        assert condition()["message"] == "no such machine is left"
-        verdict.satisfied = True
-        await stage.shard.send(need_verdicts=pb.NeedVerdicts(verdicts=[verdict]))
-        await until(lambda: condition().get("status") == "False")
+        assert not condition(stage)
+        await until(lambda: condition(stage).get("status") == "True")
+        assert condition(stage)["reason"] == "StockOut"
+        assert condition(stage)["message"] == "no such machine is left"
+        said.verdicts[0].satisfied = True
+        await stage.shard.send(need_verdicts=said)
+        await until(lambda: condition(stage).get("status") == "False")
+
+    play(scene, two_requests)
+
+
+def test_a_reason_that_changed_while_the_operator_was_away_is_written() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.shard.frame("rollup")
+        gone = verdict(stage, shardread.UNMET_REASON_STOCK_OUT, "no such machine is left")
+        await stage.shard.send(need_verdicts=gone)
+        await until(lambda: condition(stage).get("reason") == "StockOut")
+        await stage.kill()
+        stage.start()
+        await stage.shard.frame("rollup", len(stage.shard.of_kind("rollup")) + 1)
+        dear = verdict(stage, shardread.UNMET_REASON_SPEND_LIMIT, "the limit is reached")
+        await stage.shard.send(need_verdicts=dear)
+        await until(lambda: condition(stage).get("reason") == "SpendLimit")
 
     play(scene, two_requests)
 

@@ -48,8 +48,6 @@ class Verdicts:
     def __init__(self, client: KubeClient, clock: Clock, rollups: RollUps) -> None:
         self._client, self._clock, self._rollups = client, clock, rollups
         self._unmet: dict[RowKey, Unmet] = {}
-        self._said: dict[tuple[str, str], str] = {}
-        """The reason that we wrote on a request."""
         self._opened_at = clock.monotonic()
 
     def hear(self, verdicts: pb.NeedVerdicts) -> None:
@@ -91,7 +89,8 @@ class Verdicts:
             try:
                 await self._write(entry, unmet)
             except NotFoundError:
-                self._said.pop(entry.key, None)
+                # It went; the watch will say so.
+                continue
             except KubeError as error:
                 _log.warning(
                     "condition not written",
@@ -107,13 +106,8 @@ class Verdicts:
                 del self._unmet[key]
             elif now - unmet.since >= PATIENCE_SECONDS:
                 for entry in list(row.members.values()):
-                    if (
-                        not entry.is_unmet
-                        or self._said.get(entry.key, unmet.reason) != unmet.reason
-                    ):
+                    if entry.unmet != unmet.reason:
                         yield entry, unmet
-        for request in [one for one in self._said if one not in self._rollups]:
-            del self._said[request]
         if now - self._opened_at < PATIENCE_SECONDS:
             # The shard may not have told yet what is still unmet.
             return
@@ -136,13 +130,8 @@ class Verdicts:
         await self._client.apply(
             REQUESTS, name, body, namespace, manager=MANAGER, subresource="status"
         )
-        entry.is_unmet = unmet is not None
-        if unmet is None:
-            self._said.pop(entry.key, None)
-            self._rollups.unmet.discard(entry.key)
-        else:
-            self._said[entry.key] = unmet.reason
-            self._rollups.unmet.add(entry.key)
+        entry.unmet = "" if unmet is None else unmet.reason
+        (self._rollups.unmet.add if entry.unmet else self._rollups.unmet.discard)(entry.key)
 
 
 def reason_word(reason: int) -> str:
