@@ -8,7 +8,7 @@
     nodes         what the cluster sees of its nodes, and what DaemonSets take on each
     drain         nodes that are to be emptied, within their grace and their budgets
     session       the stream to the shard: frames out, frames in, reconnecting
-    events        words for the owners of objects, at a bounded rate
+    traces        what it adds to a trace: the roll-up at its beginning, the node at its end
     server        the process: lease, watches, probes
 
 It dials out and never listens for the shard. With it away its cluster keeps all its machines.

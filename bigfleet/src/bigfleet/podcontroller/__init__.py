@@ -6,6 +6,7 @@
     requirements  node selector and affinity as requirements
     penalties     what interrupting a Pod costs
     request       Pod -> CapacityRequest
+    stuck         Pods whose room is asked for once more, where the owner wants it
     controller    keeps the two in step
     server        the process: lease, watches, probes
 
