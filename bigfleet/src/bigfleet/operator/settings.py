@@ -68,7 +68,8 @@ class OperatorSettings(ProcessSettings):
     def _holds_together(self) -> OperatorSettings:
         if not self.cluster_id or not self.cluster_id.isprintable():
             raise ValueError(f"--cluster-id {self.cluster_id!r}: give it one line of text")
-        if not self.shard_addr.rpartition(":")[2].isdecimal():
+        host, _, port = self.shard_addr.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
             raise ValueError(f"--shard-addr {self.shard_addr!r} is no address: write host:port")
         if not self.bootstrap_template and not self.allow_stub_bootstrap:
             raise ValueError(
