@@ -89,8 +89,14 @@ def load(kubeconfig: str | Path | None = None, context: str | None = None) -> Cl
     user's.
 
     In this order: `kubeconfig`, the service account of the Pod we run in, $KUBECONFIG,
-    ~/.kube/config.
+    ~/.kube/config. Certificates that cannot be used are an error here, not at every request.
     """
+    found = _found(kubeconfig, context)
+    found.tls()
+    return found
+
+
+def _found(kubeconfig: str | Path | None, context: str | None) -> ClusterConfig:
     if kubeconfig:
         return from_kubeconfig(Path(kubeconfig), context)
     if os.environ.get("KUBERNETES_SERVICE_HOST") and (IN_CLUSTER_FOLDER / "token").exists():
@@ -167,12 +173,22 @@ class _Kubeconfig:
             raise KubeConfigError(
                 f"{self.path}: the cluster of context {context_name!r} has no server"
             )
+        if not server.startswith(("https://", "http://")):
+            raise KubeConfigError(
+                f"{self.path}: server {server!r} is no address: write https://host:port"
+            )
+        identity = [self.data(user, name) for name in ("client-certificate", "client-key")]
+        if identity.count(None) == 1:
+            raise KubeConfigError(
+                f"{self.path}: user {user_name!r} has a client certificate without its key, or a "
+                "key without its certificate: give both"
+            )
         return ClusterConfig(
             server=server,
             namespace=self.text(context, "namespace") or "default",
             certificate_authority=self.data(cluster, "certificate-authority"),
-            client_certificate=self.data(user, "client-certificate"),
-            client_key=self.data(user, "client-key"),
+            client_certificate=identity[0],
+            client_key=identity[1],
             server_name=self.text(cluster, "tls-server-name") or None,
             verify=cluster.get("insecure-skip-tls-verify") is not True,
             token=self.token(user),

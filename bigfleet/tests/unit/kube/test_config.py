@@ -55,6 +55,8 @@ def test_certificates_come_from_the_file_or_from_beside_it(tmp_path: Path) -> No
         ({"exec": {"command": "aws"}}, "logs in with 'exec'"),
         ({"client-certificate-data": "%%%"}, "client-certificate-data is not base64"),
         ({"client-certificate": "missing.crt"}, "missing.crt cannot be read"),
+        ({"client-certificate-data": "aGFsbG8="}, "without its key"),
+        ({"client-key-data": "aGFsbG8="}, "without its certificate"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, user: dict[str, object], words: str) -> None:
@@ -78,6 +80,14 @@ def test_a_bad_certificate_is_an_error_of_the_configuration(tmp_path: Path) -> N
     config = from_kubeconfig(write(tmp_path, {}, **{"certificate-authority": "ca.crt"}))
     with pytest.raises(KubeConfigError, match="not PEM"):
         config.tls()
+    with pytest.raises(KubeConfigError, match="not PEM"):
+        load(tmp_path / "config")
+
+
+@pytest.mark.parametrize("server", ["api:6443", "ftp://api"])
+def test_a_server_that_is_no_address_is_named(tmp_path: Path, server: str) -> None:
+    with pytest.raises(KubeConfigError, match=r"write https://host:port"):
+        from_kubeconfig(write(tmp_path, {}, server=server))
 
 
 def test_a_pod_finds_its_own_api_server(tmp_path: Path) -> None:
