@@ -87,6 +87,11 @@ class LeaderElection:
         """Whether this replica may act now."""
         return self._leading.is_set()
 
+    @property
+    def stands_by(self) -> bool:
+        """Whether another replica acts, as far as was seen."""
+        return not self.is_leader and self.holder not in ("", self._identity)
+
     async def wait_leading(self) -> None:
         """Until this replica may act."""
         await self._leading.wait()

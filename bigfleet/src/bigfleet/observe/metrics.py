@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import itertools
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.gc_collector import GCCollector
+from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
 from bigfleet.observe.distribution import Distribution
 from bigfleet.observe.page import Registry
@@ -57,6 +60,10 @@ class Instruments:
         _present(made, labels)
         return made
 
+    def gauge_of(self, name: str, meaning: str, value: Callable[[], float | None]) -> None:
+        """A gauge that is asked for its value at each scrape; None leaves it out."""
+        self.registry.register(_GaugeOf(self.prefix + name, meaning, value))
+
     def histogram(
         self, name: str, meaning: str, bounds: Sequence[float], **labels: Values
     ) -> Distribution:
@@ -65,6 +72,25 @@ class Instruments:
         self.registry.register(made)
         _present(made, labels)
         return made
+
+
+class _GaugeOf(Collector):
+    """A gauge that is there or not."""
+
+    def __init__(self, name: str, meaning: str, value: Callable[[], float | None]) -> None:
+        self._name, self._meaning, self._value = name, meaning, value
+
+    def describe(self) -> Iterable[Metric]:
+        """The name alone."""
+        return [GaugeMetricFamily(self._name, self._meaning)]
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauge, where there is something to say."""
+        family = GaugeMetricFamily(self._name, self._meaning)
+        value = self._value()
+        if value is not None:
+            family.add_metric((), value)
+        return [family]
 
 
 def _present(made: Counter | Gauge | Distribution, labels: dict[str, Values]) -> None:

@@ -166,6 +166,9 @@ class Operator:
             for task in [*self._dispatching]:
                 task.cancel()
             await self.drains.stop()
+            # Whoever leads next counts these.
+            self._world.metrics.requests(0, 0)
+            self._world.metrics.phantom_nodes(0)
 
     def _works(self) -> tuple[Coroutine[None, None, None], ...]:
         return (

@@ -108,7 +108,8 @@ async def serve(
             namespace=settings.lease_namespace,
             times=PATIENT,
         )
-        readiness = Readiness(partial(why_not_ready, operator, watches, election, settings.replica))
+        metrics.standing_by(lambda: election.stands_by)
+        readiness = Readiness(partial(why_not_ready, operator, watches, election))
         http = HttpServer.start(settings.metrics_addr, Pages(metrics.registry, readiness.__str__))
         _log.info(
             "operator started",
@@ -152,16 +153,13 @@ async def _live(
             task.cancel()
 
 
-def why_not_ready(
-    operator: Operator, watches: Watches, election: LeaderElection, replica: str
-) -> str:
+def why_not_ready(operator: Operator, watches: Watches, election: LeaderElection) -> str:
     """The reason, for people; empty when ready."""
     missing = watches.not_synced()
     if missing:
         return f"watches are not complete: {missing}"
     if not election.is_leader:
-        stands_by = bool(election.holder) and election.holder != replica
-        return "" if stands_by else "nobody holds the lease yet"
+        return "" if election.stands_by else "nobody holds the lease yet"
     connection = operator.connection
     if not connection.is_open:
         return f"no session to the shard: {connection.last_end}"

@@ -135,6 +135,7 @@ def test_of_two_one_leads(seed: int) -> None:
         assert one.election.is_leader != two.election.is_leader
         holder = "one" if one.election.is_leader else "two"
         assert one.election.holder == two.election.holder == holder
+        assert [one.election.stands_by, two.election.stands_by].count(True) == 1
         await end(*tasks)
         assert len(one.led) + len(two.led) <= 2
 

@@ -114,3 +114,15 @@ def test_ages_are_computed_when_they_are_read() -> None:
     assert metrics.registry.get_sample_value("bigfleet_operator_rollup_age_seconds") == 7
     metrics.rollup_taken()
     assert metrics.registry.get_sample_value("bigfleet_operator_rollup_age_seconds") == 0
+
+
+def test_a_replica_that_stands_by_says_nothing_of_a_session_it_should_not_have() -> None:
+    metrics = OperatorMetrics(lambda: 0.0, version="1")
+    read = metrics.registry.get_sample_value
+    assert read("bigfleet_operator_session_connected") == 0
+    metrics.standing_by(lambda: True)
+    assert read("bigfleet_operator_session_connected") is None
+    assert read("bigfleet_operator_rollup_age_seconds") is None
+    metrics.standing_by(lambda: False)
+    metrics.session(connected=True)
+    assert read("bigfleet_operator_session_connected") == 1

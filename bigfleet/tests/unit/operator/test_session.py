@@ -7,6 +7,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 from bigfleet.operator.server import why_not_ready
+from bigfleet_api.v1alpha1 import provider_pb2 as provider
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from kubefake import FakeApiServer, refusal
 from kubestage import Stage, phase, play, request, two_requests, until
@@ -84,7 +85,7 @@ def test_an_operator_whose_rollups_are_refused_is_not_ready_and_says_why() -> No
 
         def why() -> str:
             election = SimpleNamespace(is_leader=True)
-            return why_not_ready(stage.operator, stage.watches, election, "me")  # type: ignore[arg-type]
+            return why_not_ready(stage.operator, stage.watches, election)  # type: ignore[arg-type]
 
         await until(lambda: "has not acknowledged" in why())
         stamp = (await stage.shard.frame("rollup")).rollup.timestamp_unix_nanos
@@ -109,5 +110,19 @@ def test_an_empty_rollup_is_never_sent_before_the_list_is_complete() -> None:
         stage.api.refuse = lambda _r: None
         rollup = (await stage.shard.frame("rollup")).rollup
         assert rollup.needs[0].aggregate_resources["cpu"] == "2"
+
+    play(scene, two_requests)
+
+
+def test_who_no_longer_leads_counts_nothing_that_another_counts() -> None:
+    async def scene(stage: Stage) -> None:
+        update = pb.NodeStateUpdate(machine_id="m-1", state=provider.MACHINE_STATE_CONFIGURED)
+        await stage.shard.frame("rollup")
+        await stage.shard.send(node_state_update=update)
+        await until(lambda: stage.counted("phantom_nodes") == 1)
+        await until(lambda: stage.counted("capacity_requests", phase="Acknowledged") == 2)
+        await stage.stop()
+        assert stage.counted("phantom_nodes") == 0
+        assert stage.counted("capacity_requests", phase="Acknowledged") == 0
 
     play(scene, two_requests)

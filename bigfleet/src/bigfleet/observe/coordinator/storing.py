@@ -6,12 +6,8 @@ other it would say nothing but that it does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
-
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from bigfleet.observe.buckets import MEDIUM
 from bigfleet.observe.metrics import Instruments
@@ -48,8 +44,10 @@ class Storing:
         self._exported = now()
         self._exporting = False
         self._leads = False
-        make.registry.register(
-            _LastExport(f"{make.prefix}snapshot_last_success_timestamp_seconds", self._last_export)
+        make.gauge_of(
+            "snapshot_last_success_timestamp_seconds",
+            "When the last export succeeded.",
+            self._last_export,
         )
 
     # -- leadership and state --------------------------------------------------------------------
@@ -105,22 +103,3 @@ class Storing:
 
     def _last_export(self) -> float | None:
         return self._exported / _NS if self._exporting and self._leads else None
-
-
-class _LastExport(Collector):
-    """A gauge that is there or not."""
-
-    def __init__(self, name: str, value: Callable[[], float | None]) -> None:
-        self._name, self._value = name, value
-
-    def describe(self) -> Iterable[Metric]:
-        """The name alone."""
-        return [GaugeMetricFamily(self._name, "When the last export succeeded.")]
-
-    def collect(self) -> Iterable[Metric]:
-        """The gauge, where there is something to say."""
-        family = GaugeMetricFamily(self._name, "When the last export succeeded.")
-        value = self._value()
-        if value is not None:
-            family.add_metric((), value)
-        return [family]

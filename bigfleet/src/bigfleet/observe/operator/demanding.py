@@ -1,4 +1,8 @@
-"""Demand on its way to the shard: roll-ups, acknowledgements, the session."""
+"""Demand on its way to the shard: roll-ups, acknowledgements, the session.
+
+A replica that stands by has no session and should have none. It says nothing of it, so that an
+alert for who has none speaks of the one that acts.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ class Demanding:
 
     def __init__(self, make: Instruments, now: Callable[[], float]) -> None:
         self._now = now
+        self._is_connected = False
+        self._stands_by: Callable[[], bool] = lambda: False
         self._rollup_seconds = make.histogram(
             "rollup_duration_seconds", "List, build and enqueue of one roll-up.", MEDIUM
         )
@@ -25,8 +31,11 @@ class Demanding:
             "rollup_phase_duration_seconds", "Parts of a roll-up.", MEDIUM, phase=ROLLUP_PHASES
         )
         self._taken_at = now()
-        age = make.gauge("rollup_age_seconds", "Since the shard last acknowledged a roll-up.")
-        age.set_function(lambda: self._now() - self._taken_at)
+        make.gauge_of(
+            "rollup_age_seconds",
+            "Since the shard last acknowledged a roll-up; absent where another replica leads.",
+            lambda: None if self._stands_by() else self._now() - self._taken_at,
+        )
         self._rows = make.gauge("rollup_rows", "Rows of the last roll-up.")
         self._bytes = make.gauge("rollup_bytes", "Size of the last roll-up.")
         self._ack_seconds = make.histogram(
@@ -43,7 +52,11 @@ class Demanding:
             "Requests a roll-up could not carry.",
             reason=SKIPPED,
         )
-        self._connected = make.gauge("session_connected", "The session to the shard is open.")
+        make.gauge_of(
+            "session_connected",
+            "The session to the shard is open; absent where another replica leads.",
+            lambda: None if self._stands_by() else float(self._is_connected),
+        )
         self._reconnects = make.counter("session_reconnects_total", "Sessions begun again.")
         self._dropped = make.counter(
             "outbox_dropped_total", "Messages to the shard lost to a full queue."
@@ -78,7 +91,11 @@ class Demanding:
 
     def session(self, *, connected: bool) -> None:
         """Whether the session is open."""
-        self._connected.set(connected)
+        self._is_connected = connected
+
+    def standing_by(self, stands_by: Callable[[], bool]) -> None:
+        """How to know whether another replica acts; asked at each scrape, from its thread."""
+        self._stands_by = stands_by
 
     def session_again(self) -> None:
         """Another attempt after a session ended."""
