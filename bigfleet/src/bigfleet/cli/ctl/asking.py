@@ -96,7 +96,8 @@ def addresses(given: list[str] | None, option: str) -> tuple[str, ...]:
             if not address:
                 continue
             host, colon, port = address.rpartition(":")
-            if not (colon and host and port.isdecimal() and 0 < int(port) < 65536):
+            is_port = port.isdecimal() and 0 < int(port) < 65536
+            if not (colon and host and is_port) or "/" in host:
                 raise InputError(f"{address!r} is no address: write {option} host:port")
             if address not in found:
                 found.append(address)

@@ -53,9 +53,11 @@ def set_quota(
     from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
     ctl = ctl_of(ctx)
-    numbers = dict(_share(text) for text in shares or ())
-    if len(numbers) < len(shares or ()):
-        raise InputError("a shard is named twice: give each shard one number")
+    numbers: dict[str, int] = {}
+    for shard, number in map(_share, shares or ()):
+        if shard in numbers:
+            raise InputError(f"shard {shard!r} is named twice: give each shard one number")
+        numbers[shard] = number
     if bool(numbers) == remove:
         raise InputError("name shards and their numbers (s-1=100 s-2=50), or --remove, not both")
     request = pb.SetQuotaRequest(provider=provider, region=region, per_shard=numbers)

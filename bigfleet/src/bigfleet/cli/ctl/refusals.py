@@ -108,7 +108,10 @@ def _words(peer: Peer, method: str, seconds: float, code: str, detail: str) -> s
     if code == "DEADLINE_EXCEEDED":
         return f"{peer} did not answer within {seconds:g} s: wait longer with --timeout"
     if code == "UNIMPLEMENTED":
-        return f"{peer}: this {peer.kind}'s version cannot do it ({method}): upgrade it"
+        return (
+            f"{peer}: this {peer.kind}'s version cannot do it ({method}): upgrade it, or check "
+            f"that a {peer.kind} listens there"
+        )
     if code == "PERMISSION_DENIED":
         return (
             f"{peer} refuses: {detail or code}; use --tls-cert and --tls-key of a certificate that "

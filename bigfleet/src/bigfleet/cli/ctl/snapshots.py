@@ -112,7 +112,9 @@ def restore(
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
     except TlsFilesError as error:
-        raise InputError(f"--store-tls-...: {error}") from None
+        raise InputError(str(error).replace("--tls-", "--store-tls-")) from None
+    if bool(store_username) != (store_password_file is not None):
+        raise InputError("--store-username and --store-password-file belong together: give both")
     place = StorePlace(
         address=store,
         replica="bigfleetctl",

@@ -91,13 +91,20 @@ def watch(
     ctl = ctl_of(ctx)
     if since_cycle < 0 or count < 0:
         raise InputError("--since-cycle and --count are not negative: use 0 for none")
-    wanted = Wanted(cluster, frozenset(one.lower() for one in kind or ()), count)
+    wanted = Wanted(cluster, frozenset(_kind(one) for one in kind or ()), count)
     try:
         # No sign of life: a quiet fleet is no reason to say something.
         run(ctl, lambda fleet: _follow(ctl, fleet, tuple(shard or ()), since_cycle, wanted), "")
     except KeyboardInterrupt:
         # The ordinary end of a watch.
         raise typer.Exit(0) from None
+
+
+def _kind(text: str) -> str:
+    kinds = [one.lower() for one in _STYLES]
+    if text.lower() not in kinds:
+        raise InputError(f"--kind {text!r} is no kind of decision: write {', '.join(kinds)}")
+    return text.lower()
 
 
 async def _follow(

@@ -30,8 +30,11 @@ Code = grpc.StatusCode
         (["set-quota", "aws"], "or --remove"),
         (["set-quota", "aws", "s-1=3", "--remove"], "not both"),
         (["set-quota", "aws", "s-1=-3"], "'s-1=-3' is no share"),
-        (["set-quota", "aws", "s-1=1", "s-1=2"], "named twice"),
+        (["set-quota", "aws", "s-1=1", "s-1=2"], "'s-1' is named twice"),
         (["register-provider", "aws", "here"], "'here' is no address"),
+        (["register-provider", "aws", "http://here:9001"], "'http://here:9001' is no address"),
+        (["list-shards", "--coordinator", "https://c-1:7790"], "write --coordinator host:port"),
+        (["watch", "--kind", "prempt"], "'prempt' is no kind of decision: write bootstrap"),
         (["list-machines", "--state", "asleep"], "asleep"),
         (["list-machines", "--limit", "-1"], "is negative"),
         (["inspect-needs", "--limit", "-1"], "is negative"),
@@ -84,6 +87,13 @@ def test_an_unreachable_shard_is_named_with_what_to_do() -> None:
     assert result.exit_code == 1
     assert f"cannot reach the shard at {address}: nobody listens there" in result.stderr
     assert "--shard-addr" in result.stderr
+
+
+def test_a_shard_that_is_called_a_coordinator_is_asked_about() -> None:
+    with serving(CannedShard(status("s-1"))) as address:
+        result = ctl("--coordinator", address, "list-shards")
+    assert result.exit_code == 1
+    assert "(ListShards): upgrade it, or check that a coordinator listens there" in result.stderr
 
 
 def test_an_old_shard_cannot_do_it() -> None:

@@ -112,7 +112,10 @@ def test_bad_input_to_a_restore_is_one_line(saved: Path, tmp_path: Path) -> None
     assert "cannot be read: No such file" in missing.stderr
     part = ctl("snapshot", "restore", str(saved), "--store-tls-cert", "x")
     assert part.exit_code == 2
-    assert "TLS needs all three files" in part.stderr
+    assert "TLS needs all three files: add --store-tls-key and --store-tls-ca" in part.stderr
+    user = ctl("snapshot", "restore", str(saved), "--store-username", "fleet")
+    assert user.exit_code == 2
+    assert "--store-username and --store-password-file belong together" in user.stderr
     engine = ctl("snapshot", "restore", str(saved), "--store", "paper")
     assert engine.exit_code == 2
     assert "'paper' is neither sqlite nor etcd" in engine.stderr
