@@ -50,7 +50,9 @@ class Exports:
         stamp = datetime.fromtimestamp(now // _NANOS, UTC).strftime(_TIME)
         path = self._directory / f"snapshot-{stamp}-{term}.json"
         write_whole(path, snapshot.data)
-        for old in self.files()[: -self._keep]:
+        # One from the future is older than its name says: a clock was put back since.
+        by_age = sorted(self.files(), key=lambda one: (one.name <= path.name, one.name))
+        for old in by_age[: -self._keep]:
             old.unlink(missing_ok=True)
         return path
 

@@ -59,6 +59,17 @@ def test_the_last_ones_are_kept_and_nothing_else_is_touched(tmp_path: Path) -> N
     assert paths[-1].stat().st_mode & 0o777 == 0o600
 
 
+def test_a_clock_that_was_put_back_does_not_make_the_newest_one_the_first_to_go(
+    tmp_path: Path,
+) -> None:
+    exports = Exports(tmp_path, keep=3)
+    for at in range(3):
+        exports.write(SNAPSHOT, 3, (1_800_000_000 + 300 * at) * SECOND)
+    now = 1_700_000_000
+    paths = [exports.write(SNAPSHOT, 4, (now + 300 * at) * SECOND) for at in range(3)]
+    assert exports.files() == paths
+
+
 def test_the_next_one_is_due_a_while_after_the_newest(tmp_path: Path) -> None:
     exports = Exports(tmp_path / "new")
     start = 1_700_000_000 * SECOND
