@@ -153,7 +153,9 @@ def _run_suite(
     parts = (*PARTS, *outside)
     if only and only not in parts:
         raise InputError(f"--only {only}: there is no such part: use one of {', '.join(parts)}")
-    chosen = [bench for bench in benchmarks() if not sizes or bench.size in sizes]
+    known = list(benchmarks())
+    _check_sizes(sizes, {bench.size for bench in known})
+    chosen = [bench for bench in known if not sizes or bench.size in sizes]
     if only in outside:
         chosen = []
     rows = []
@@ -190,6 +192,14 @@ def _sizes(text: str) -> tuple[int, ...]:
         return tuple(int(word) for word in text.replace(",", " ").split())
     except ValueError:
         raise InputError(f"--sizes {text!r}: write numbers, as in 5000,50000") from None
+
+
+def _check_sizes(sizes: tuple[int, ...], known: set[int]) -> None:
+    """Refuse a size nothing is measured at: no result would look like none that is wrong."""
+    for size in sizes:
+        if size not in known:
+            measured = ", ".join(map(str, sorted(known)))
+            raise InputError(f"--sizes {size}: nothing is measured at that size: use {measured}")
 
 
 def _print_measurement(found: Measurement, cycles: int) -> None:

@@ -55,6 +55,7 @@ def test_a_steady_workload_is_measured_and_its_json_can_go_to_stdout(form: list[
         (["engine", "--scenario", "nowhere.json"], "nowhere.json: cannot be read"),
         (["suite", "--out", "x", "--only", "moon"], "--only moon: there is no such part"),
         (["suite", "--out", "x", "--sizes", "many"], "--sizes 'many'"),
+        (["suite", "--sizes", "5000,777"], "--sizes 777: nothing is measured at that size"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(words: list[str], complaint: str) -> None:
