@@ -141,6 +141,7 @@ class Running(Generic[O]):
             await self.admin.close()
         if self.http is not None:
             await asyncio.to_thread(self.http.close)
+        await self.backend.judge.aclose()
         if isinstance(self.substrate, Closes):
             await self.substrate.aclose()
         self.backend.caller.close()

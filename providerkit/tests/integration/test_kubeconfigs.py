@@ -102,3 +102,32 @@ async def test_a_node_is_the_machines_by_provider_id_or_name(
 def test_a_kubeconfig_without_a_server_is_refused() -> None:
     with pytest.raises(ValueError, match="names no server"):
         read_kubeconfig("{}")
+
+
+async def test_a_kubeconfig_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bigfleet_providerkit.readiness.kube.FIRST_LIST", 0.2)
+    (tmp_path / "cluster-a.yaml").write_text("users: [\n")
+    nodes = KubeNodes(tmp_path)
+    with pytest.raises(Retryable, match="nodes of cluster-a cannot be listed: ParserError"):
+        await nodes.ready(Host("i-1"), "m-1", "cluster-a")
+    await nodes.aclose()
+
+
+async def test_a_watch_that_the_server_ends_with_an_error_is_not_begun_again_at_once(
+    api: tuple[ApiServer, int], tmp_path: Path
+) -> None:
+    server, port = api
+    (tmp_path / "cluster-a.yaml").write_text(kubeconfig(port))
+    for _ in range(3):
+        await server.events.put({"type": "ERROR", "object": {"message": "too old"}})
+    nodes = KubeNodes(tmp_path)
+    await nodes.ready(Host("i-1"), "m-1", "cluster-a")
+
+    async def told() -> bool:
+        return nodes._nodes("cluster-a").trouble == "ValueError: the watch ended: too old"
+
+    await eventually(told)
+    assert server.lists == 1
+    await nodes.aclose()

@@ -184,6 +184,23 @@ async def test_a_node_that_is_never_ready_ends_as_not_ready() -> None:
         assert failed.last_error.startswith("NotReady: the node is not Ready in cluster c")
 
 
+async def test_a_node_is_looked_for_under_the_name_its_host_was_launched_with() -> None:
+    async with world() as w:
+        machine = await w.fresh()
+        created = await w.shard.create(machine)
+        await w.reach(machine, State.IDLE)
+        names = []
+
+        async def look(host: Host, cluster: str) -> bool:
+            names.append(host.node_name)
+            return True
+
+        w.substrate.node_ready = look  # type: ignore[method-assign]
+        await w.shard.configure(machine, "c")
+        await w.reach(machine, State.CONFIGURED)
+        assert names == [f"bf-{created.operation_id}"]
+
+
 async def test_a_bug_in_a_substrate_ends_as_failed_and_is_counted() -> None:
     async with world() as w:
         machine = await w.fresh()

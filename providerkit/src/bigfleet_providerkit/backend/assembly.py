@@ -36,6 +36,7 @@ class Backend:
     healer: Healer
     loops: Loops
     caller: Caller
+    judge: Judge
 
 
 def build_backend(
@@ -62,7 +63,7 @@ def build_backend(
     loops = Loops(substrate, ledger, books, reconciler, settings, runtime, metrics, log)
     runner = Runner(ledger, steps, runtime, metrics, log, healer.failed, loops.reconcile_soon)
     _describe(spec, options, settings, ledger, kit, metrics)
-    return Backend(ledger, steps, runner, reconciler, healer, loops, kit.caller)
+    return Backend(ledger, steps, runner, reconciler, healer, loops, kit.caller, judge)
 
 
 def _watch(options: KitOptions) -> NodeWatch | None:

@@ -11,7 +11,10 @@ from bigfleet_providerkit.substrate import Binding, Host, Launch
 
 
 def host_of(record: Record, ledger: Ledger) -> Host:
-    """The host of a machine, with what is remembered about it."""
+    """The host of a machine, with what is remembered about it.
+
+    Its node has the name under which it was launched, unless the substrate says otherwise.
+    """
     notes = ledger.notes.get(record.id)
     if notes is None or notes.ref != record.host:
         notes = NotesRow(record.host)
@@ -26,7 +29,7 @@ def host_of(record: Record, ledger: Ledger) -> Host:
         address=notes.address,
         created=notes.created,
         pin=notes.pin,
-        node_name=notes.node_name,
+        node_name=notes.node_name or (record.create_op and host_name(record.create_op)),
         notes=notes.notes,
     )
 

@@ -27,6 +27,10 @@ class NodeWatch(Protocol):
         """Whether the machine's Node is Ready there."""
         ...
 
+    async def aclose(self) -> None:
+        """Look no more."""
+        ...
+
 
 class Judge:
     """Asks all that apply."""
@@ -74,3 +78,8 @@ class Judge:
                 # Not knowing is no answer; the deadline of the operation ends this.
                 pass
             await self._clock.sleep(self._poll)
+
+    async def aclose(self) -> None:
+        """Look no more."""
+        if self._watch is not None:
+            await self._watch.aclose()

@@ -188,8 +188,11 @@ async def _watch(path: Path, nodes: Nodes) -> None:
             async with aiohttp.ClientSession(headers=access.headers) as session:
                 version = await _list(session, access, nodes)
                 await _follow(session, access, nodes, version)
-        except (OSError, ValueError, aiohttp.ClientError, TimeoutError) as error:
-            nodes.trouble = str(error) or type(error).__name__
+        except (
+            *(OSError, ValueError, KeyError, TimeoutError),
+            *(yaml.YAMLError, aiohttp.ClientError),
+        ) as error:
+            nodes.trouble = f"{type(error).__name__}: {error}"
             await asyncio.sleep(RETRY)
 
 
@@ -218,5 +221,6 @@ async def _follow(
         async for line in response.content:
             event = _map(json.loads(line))
             if event.get("type") == "ERROR":
-                return
+                # Too old, most likely: list again, but not at once.
+                raise ValueError(f"the watch ended: {_map(event.get('object')).get('message')}")
             nodes.saw(_map(event.get("object")), gone=event.get("type") == "DELETED")
