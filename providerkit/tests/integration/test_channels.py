@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import contextlib
+import dataclasses
+import email
 import os
 import signal
 import ssl
@@ -15,6 +17,7 @@ import aiohttp
 import asyncssh
 import pytest
 import trustme
+import yaml
 
 from bigfleet_providerkit import CommandKind, Host, HostResult, OptionError, Retryable, Unauthorized
 from bigfleet_providerkit.clock import SystemClock
@@ -25,7 +28,7 @@ from bigfleet_providerkit.hostexec.contract import HookCall, command_for, script
 from bigfleet_providerkit.hostexec.guest import GuestChannel, GuestStatus
 from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
 from bigfleet_providerkit.hostexec.ssh import SshAccess, SshChannel, load_key
-from bigfleet_providerkit.hostexec.userdata import first_boot
+from bigfleet_providerkit.hostexec.userdata import first_boot, multipart
 from bigfleet_providerkit.substrate import HostCommand
 
 BLOB = b"join me\0\xff" * 900
@@ -122,6 +125,24 @@ def test_a_host_key_travels_in_user_data() -> None:
         assert base.rstrip() in text
 
 
+def test_documents_of_user_data_add_up() -> None:
+    base = "#cloud-config\nwrite_files:\n  - path: /etc/motd\n    content: hello\n"
+    ordered = first_boot(base, "/opt/bigfleet/bootstrap", HostKey())
+    agent = agent_user_data("https://h:1", "CA", "machine", "tok", "/opt/other")
+    message = email.message_from_string(multipart(ordered, agent))
+    documents = message.get_payload()
+    assert isinstance(documents, list)
+    assert [part.get_content_type() for part in documents] == ["text/cloud-config"] * 3
+    assert {part["Merge-Type"] for part in documents} == {"list(append)+dict(recurse_list)+str()"}
+    written = [
+        entry["path"]
+        for part in documents
+        for entry in yaml.safe_load(str(part.get_payload()))["write_files"]
+    ]
+    assert written[:2] == ["/opt/bigfleet/bootstrap", "/etc/motd"]
+    assert "/etc/bigfleet-agent/config.json" in written
+
+
 @contextlib.asynccontextmanager
 async def an_agent_server(folder: Path, operation: str = "op-0") -> AsyncIterator[AgentChannel]:
     ca = trustme.CA()
@@ -145,13 +166,12 @@ async def test_a_real_agent_polls_runs_the_hook_and_acknowledges(tmp_path: Path)
         token = channel.token("machine", "op-0")
         config.write_text(
             f'{{"endpoint": "https://127.0.0.1:{channel.port}", "machine_id": "machine", '
-            f'"token": "{token}"}}'
+            f'"token": "{token}", "hook": "{a_hook(tmp_path)}"}}'
         )
         (tmp_path / "agent.sh").write_text(script_text("agent.sh"))
         env = {
             **os.environ, "BIGFLEET_AGENT_CONFIG": str(config),
-            "BIGFLEET_AGENT_CA": str(tmp_path / "ca.pem"), "BIGFLEET_HOOK": str(a_hook(tmp_path)),
-            "BIGFLEET_RUN": str(tmp_path / "run"),
+            "BIGFLEET_AGENT_CA": str(tmp_path / "ca.pem"), "BIGFLEET_RUN": str(tmp_path / "run"),
         }  # fmt: skip
         agent = await asyncio.create_subprocess_exec(
             "sh", str(tmp_path / "agent.sh"), env=env, start_new_session=True
@@ -201,7 +221,8 @@ def test_agent_secrets_are_never_made_up() -> None:
             check_secret(secret)
     text = agent_user_data("https://h:1", "CA", "machine", "tok")
     config = base64.b64encode(
-        b'{"endpoint": "https://h:1", "machine_id": "machine", "token": "tok"}'
+        b'{"endpoint": "https://h:1", "machine_id": "machine", "token": "tok",'
+        b' "hook": "/opt/bigfleet/bootstrap"}'
     )
     assert config.decode() in text
 
@@ -225,6 +246,22 @@ async def test_a_sealed_blob_is_opened_on_the_host_alone(tmp_path: Path) -> None
     assert list((tmp_path / "seal").iterdir()) == []
     drained = await channel.run(Host("i-1"), a_command(tmp_path, CommandKind.DRAIN, 5))
     assert drained.exit_code == 5
+
+
+async def test_a_cloud_with_longer_commands_needs_fewer_of_them(tmp_path: Path) -> None:
+    history: list[str] = []
+
+    async def run_script(host: Host, script: str, limit: float) -> HostResult:
+        history.append(script)
+        done = await asyncio.to_thread(subprocess.run, ["sh", "-c", script], capture_output=True)
+        return HostResult(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    channel = CommandChannel(run_script, chunk=32 * 1024, folder=str(tmp_path / "seal"))
+    command = dataclasses.replace(a_command(tmp_path), secret=BLOB * 30)
+    assert len(command.secret) > 200_000
+    assert (await channel.run(Host("i-1"), command)).exit_code == 0
+    assert (tmp_path / "got").read_bytes() == command.secret
+    assert len(history) < 15
 
 
 def test_chunks_end_at_line_ends() -> None:

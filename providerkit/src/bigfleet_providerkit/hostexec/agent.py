@@ -18,7 +18,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bigfleet_providerkit.errors import HookFailed, OptionError, StartError
-from bigfleet_providerkit.hostexec.contract import script_text
+from bigfleet_providerkit.hostexec.contract import DEFAULT_HOOK, script_text
 from bigfleet_providerkit.hostexec.userdata import written_file
 from bigfleet_providerkit.substrate import CommandKind, Host, HostCommand, HostResult
 
@@ -44,9 +44,14 @@ def check_secret(secret: str | None) -> bytes:
     return secret.encode()
 
 
-def agent_user_data(endpoint: str, ca: str, machine: str, token: str) -> str:
-    """User data that installs and starts the agent; join it with `Launch.user_data`."""
-    config = json.dumps({"endpoint": endpoint, "machine_id": machine, "token": token})
+def agent_user_data(
+    endpoint: str, ca: str, machine: str, token: str, hook: str = DEFAULT_HOOK
+) -> str:
+    """User data that installs and starts the agent; join it with `Launch.user_data`.
+
+    `hook` is `--bootstrap-hook`.
+    """
+    config = json.dumps({"endpoint": endpoint, "machine_id": machine, "token": token, "hook": hook})
     lines = ["#cloud-config", "write_files:"]
     lines += written_file("/etc/bigfleet-agent/config.json", "0600", config)
     lines += written_file("/etc/bigfleet-agent/ca.pem", "0644", ca)

@@ -66,10 +66,16 @@ class CommandChannel:
     """Runs the wrapper through a cloud's command API, with a sealed blob."""
 
     def __init__(
-        self, run_script: RunScript, *, most_chunks: int = 24, folder: str = FOLDER
+        self,
+        run_script: RunScript,
+        *,
+        most_chunks: int = 24,
+        chunk: int = CHUNK,
+        folder: str = FOLDER,
     ) -> None:
         self._run_script = run_script
         self._most_chunks = most_chunks
+        self._chunk = chunk
         self._folder = folder
 
     async def run(self, host: Host, command: HostCommand) -> HostResult:
@@ -80,7 +86,7 @@ class CommandChannel:
         if made.exit_code != 0:
             return made
         text = base64.b64encode(seal(command.secret, made.stdout)).decode()
-        parts = in_chunks(textwrap.wrap(text, 64))
+        parts = in_chunks(textwrap.wrap(text, 64), self._chunk)
         if len(parts) > self._most_chunks:
             raise InvalidRequest(f"the bootstrap data needs {len(parts)} pieces; too large")
         for part in parts:
@@ -91,11 +97,11 @@ class CommandChannel:
         return await self._run_script(host, script, command.limit)
 
 
-def in_chunks(lines: list[str]) -> list[str]:
-    """Pieces of at most CHUNK characters that end at line ends."""
+def in_chunks(lines: list[str], most: int = CHUNK) -> list[str]:
+    """Pieces of at most so many characters that end at line ends."""
     parts: list[str] = []
     for line in lines:
-        if parts and len(parts[-1]) + 1 + len(line) <= CHUNK:
+        if parts and len(parts[-1]) + 1 + len(line) <= most:
             parts[-1] += "\n" + line
         else:
             parts.append(line)

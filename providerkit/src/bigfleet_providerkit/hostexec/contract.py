@@ -16,6 +16,7 @@ from bigfleet_providerkit.substrate import CommandKind, HostCommand, HostResult
 TRY_AGAIN = 75
 LONGEST_OUTPUT = 4096
 RUN_FOLDER = "/run/bigfleet"
+DEFAULT_HOOK = "/opt/bigfleet/bootstrap"
 FROM_STDIN = "stdin"
 
 

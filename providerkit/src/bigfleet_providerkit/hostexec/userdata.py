@@ -11,6 +11,10 @@ from bigfleet_providerkit.hostexec.contract import script_text
 from bigfleet_providerkit.hostexec.hostkey import HostKey
 
 CLOUD_CONFIG = "#cloud-config\n"
+BOUNDARY = "==BIGFLEET=="
+HEAD = f'Content-Type: multipart/mixed; boundary="{BOUNDARY}"\nMIME-Version: 1.0\n\n'
+# Without it cloud-init lets the write_files and runcmd of one document replace those of another.
+MERGE = "list(append)+dict(recurse_list)+str()"
 
 
 def written_file(path: str, mode: str, text: str) -> list[str]:
@@ -37,16 +41,25 @@ def first_boot(base: str, hook: str, key: HostKey) -> str:
         lines += [f"    {line}" for line in key.private.strip().splitlines()]
         lines.append(f"  ed25519_public: {key.public}")
     ours = "\n".join(lines) + "\n"
-    return multipart(base, ours) if base else ours
+    # What comes later adds to the files of what came first, so a base may bring another hook.
+    return multipart(ours, base) if base else ours
 
 
 def multipart(*parts: str) -> str:
-    """Several user-data documents in one, as cloud-init reads them; empty ones are left out."""
-    boundary = "==BIGFLEET=="
-    lines = [f'Content-Type: multipart/mixed; boundary="{boundary}"', "MIME-Version: 1.0", ""]
+    """Several user-data documents in one, as cloud-init reads them; empty ones are left out.
+
+    A document that was made here already is taken apart again: cloud-init would run it as a script.
+    """
+    lines: list[str] = []
     for part in parts:
-        if not part:
-            continue
-        kind = "cloud-config" if part.startswith(CLOUD_CONFIG) else "x-shellscript"
-        lines += [f"--{boundary}", f'Content-Type: text/{kind}; charset="utf-8"', "", part.rstrip()]
-    return "\n".join([*lines, f"--{boundary}--", ""])
+        if part.startswith(HEAD):
+            lines += part.removeprefix(HEAD).rsplit(f"\n--{BOUNDARY}--", 1)[0].splitlines()
+        elif part:
+            lines += [f"--{BOUNDARY}", *_head_of(part), "", part.rstrip()]
+    return HEAD + "\n".join([*lines, f"--{BOUNDARY}--", ""])
+
+
+def _head_of(part: str) -> list[str]:
+    if not part.startswith(CLOUD_CONFIG):
+        return ['Content-Type: text/x-shellscript; charset="utf-8"']
+    return ['Content-Type: text/cloud-config; charset="utf-8"', f"Merge-Type: {MERGE}"]

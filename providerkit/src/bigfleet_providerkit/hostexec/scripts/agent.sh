@@ -1,10 +1,9 @@
 #!/bin/sh
 # The agent of a BigFleet host: asks its provider what to do, does it with the hook, says how it
-# ended. Configuration: {"endpoint": ..., "machine_id": ..., "token": ...}.
+# ended. Configuration: {"endpoint": ..., "machine_id": ..., "token": ..., "hook": ...}.
 set -u
 CONFIG=${BIGFLEET_AGENT_CONFIG:-/etc/bigfleet-agent/config.json}
 CA=${BIGFLEET_AGENT_CA:-/etc/bigfleet-agent/ca.pem}
-HOOK=${BIGFLEET_HOOK:-/opt/bigfleet/bootstrap}
 RUN=${BIGFLEET_RUN:-/run/bigfleet}
 umask 077
 mkdir -p "$RUN"
@@ -15,6 +14,8 @@ field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\)\"\{0,1\}.*/\1/p" "$2" | hea
 ENDPOINT=$(field endpoint "$CONFIG")
 MACHINE=$(field machine_id "$CONFIG")
 TOKEN=$(field token "$CONFIG")
+HOOK=${BIGFLEET_HOOK:-$(field hook "$CONFIG")}
+HOOK=${HOOK:-/opt/bigfleet/bootstrap}
 QUERY=$(printf '%s' "$MACHINE" | sed 's/%/%25/g; s/ /%20/g; s/&/%26/g; s/+/%2B/g; s/#/%23/g')
 BODY="$RUN/command.json"
 trap 'rm -f "$BODY" "$RUN/blob" "$RUN/error"' EXIT
@@ -66,5 +67,7 @@ while :; do
         ack "$id" true
     elif [ "$code" -ne 75 ]; then
         ack "$id" false
+    else
+        sleep 2
     fi
 done
