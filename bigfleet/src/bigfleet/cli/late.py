@@ -29,7 +29,10 @@ class Late:
         """The command itself."""
         module = import_module(self.module)
         maker: Callable[[], Any] = getattr(module, self.maker)
-        app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+        # Plain help: in the columns of a table the names of long flags are cut at 80 characters.
+        app = typer.Typer(
+            pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None
+        )
         app.command(name, epilog=getattr(module, "EXAMPLES", ""))(maker())
         return get_command(app)
 

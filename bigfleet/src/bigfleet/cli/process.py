@@ -17,7 +17,6 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 import uvloop
-from rich.markup import escape
 
 from bigfleet.cli.errors import CommandError, FailureError, InputError
 from bigfleet.observe.logs import configure_logs
@@ -81,7 +80,7 @@ def _parameter(flag: Flag) -> inspect.Parameter:
 
 
 def _option(field: str, kind: Any, words: str, *names: str) -> inspect.Parameter:
-    option = typer.Option(*names, help=escape(words), show_default=False)
+    option = typer.Option(*names, help=words, show_default=False)
     return inspect.Parameter(
         field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option]
     )

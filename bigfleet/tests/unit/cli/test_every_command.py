@@ -51,6 +51,16 @@ def test_help_shows_an_example_of_this_command(program: str, words: tuple[str, .
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
+def test_help_spells_every_flag_out_on_a_terminal_of_80_columns(program: str) -> None:
+    environment = {"NO_COLOR": "1", "TERMINAL_WIDTH": "80", "COLUMNS": "80"}
+    for words, command in commands(program):
+        shown = CliRunner(env=environment).invoke(PROGRAMS[program], [*words, "--help"]).stdout
+        flags = {name for param in command.params for name in param.opts if name[:2] == "--"}
+        assert {flag for flag in flags if flag not in shown} == set(), words
+        assert "\\[" not in shown
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_what_prints_a_result_prints_it_for_programs_too(program: str) -> None:
     for words, command in commands(program):
         names = {name for param in command.params for name in param.opts}

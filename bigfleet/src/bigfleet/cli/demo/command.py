@@ -46,7 +46,7 @@ def _option(words: str) -> Any:
 def run(
     ctx: typer.Context,
     data_dir: DataDir = _FOLDER,
-    seed: Annotated[int, typer.Option(help="Of demand and chance.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Of demand and chance.", min=0, metavar="N")] = 1,
     dashboard_addr: Annotated[str, _option("The page.")] = Addresses().dashboard,
     coordinator_addr: Annotated[str, _option("The coordinator.")] = Addresses().coordinator,
     coordinator_metrics_addr: Annotated[
@@ -56,7 +56,10 @@ def run(
     shard_metrics_addr: Annotated[str, _option("Its /metrics.")] = Addresses().shard_http,
     provider_addr: Annotated[str, _option("The simulated cloud.")] = Addresses().provider,
     provider_metrics_addr: Annotated[str, _option("Its /metrics.")] = Addresses().provider_http,
-    output: Annotated[Output, typer.Option(help="How to say where everything is.")] = Output.TABLE,
+    output: Annotated[
+        Output,
+        typer.Option(help="How to say where everything is: table, json, yaml.", metavar="FORM"),
+    ] = Output.TABLE,
 ) -> None:
     """Run coordinator, shard, simulated cloud, three simulated clusters and dashboard."""
     if ctx.invoked_subcommand is not None:
