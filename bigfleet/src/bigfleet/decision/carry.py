@@ -36,6 +36,11 @@ class BackOff:
     until: int
     wait: int
 
+    def holds(self, now: int) -> bool:
+        """Whether it is in force. A clock that went back to before it began ends it: it would last
+        for as long as the clock was wrong."""
+        return self.until - self.wait <= now < self.until
+
 
 def _none() -> I64:
     return np.zeros(0, np.int64)
@@ -82,13 +87,22 @@ class Carry:
         smoothed = known + _DRAIN_WEIGHT * (seconds - known)
         return replace(self, drain_seconds={**self.drain_seconds, offering: smoothed})
 
+    def not_after(self, now: int) -> Carry:
+        """The clock went back: what counts from a moment that is to come counts from now."""
+        return replace(
+            self,
+            unclaimed_since=np.minimum(self.unclaimed_since, now),
+            unmet_since=np.minimum(self.unmet_since, now),
+            homeless_since=np.minimum(self.homeless_since, now),
+        )
+
     def cooling(self, now: int) -> frozenset[Offering]:
         """Offerings that are out of the pool now."""
-        return frozenset(o for o, b in self.stock_outs.items() if now < b.until)
+        return frozenset(o for o, b in self.stock_outs.items() if b.holds(now))
 
     def backed_off(self, now: int) -> frozenset[str]:
         """Clusters in bootstrap back-off now."""
-        return frozenset(c for c, b in self.bootstraps.items() if now < b.until)
+        return frozenset(c for c, b in self.bootstraps.items() if b.holds(now))
 
 
 def _grown(waits: Mapping[K, BackOff], key: K, now: int, first: int, most: int) -> dict[K, BackOff]:

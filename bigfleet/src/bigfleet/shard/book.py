@@ -264,6 +264,14 @@ class Book:
             changed += len(rows)
         return changed
 
+    def not_after(self, now: int) -> None:
+        """The clock went back: what counts from a moment that is to come counts from now."""
+        fleet = self.inventory.snapshot()
+        rows = np.flatnonzero((fleet.state > 0) & (fleet.idle_since > now))
+        self.inventory.set_idle_since(rows, now)
+        late = [row for row, since in fleet.not_ready_since.items() if since > now]
+        self.inventory.set_not_ready(np.array(late, np.int64), now)
+
     def tell(self, changes: Iterable[tuple[Machine | None, Machine | None]]) -> None:
         """Tell subscribers of changes that were written to the columns in bulk."""
         for before, after in changes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ PHASES: Final = (
 _AT_ONCE: Final = 64
 """Orders handed over between two turns of the event loop: about three milliseconds of work."""
 _NS: Final = 1e9
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,8 @@ class Cycle:
     """Those the engine has decided in: what it keeps between cycles are numbers of theirs."""
     asked_at: int = 0
     """When the demand of the last cycle was read, in Unix nanoseconds."""
+    _last: int = 0
+    """What time it was in the last cycle."""
 
     async def once(self, trigger: str) -> CycleRecord:
         """One cycle, from merging to enqueueing."""
@@ -124,6 +128,9 @@ class Cycle:
         changes = await self.inputs.merge()
         marks.append(self.timer())
         now = self.clock.now()
+        if now < self._last:
+            carry = self._went_back(carry, now)
+        self._last = now
         fleet, policy = self.book.inventory.snapshot(), self.inputs.policy()
         marks.append(self.timer())
         plan, orders, capped = await self._decide(fleet, demand, policy, carry, now)
@@ -141,6 +148,15 @@ class Cycle:
         record = self._record(trigger, started, marks, plan, accepted, changes, cpu_begin)
         self.outputs.finished(record)
         return record
+
+    def _went_back(self, carry: Carry, now: int) -> Carry:
+        """Holds and deadlines begin anew, or they would last for as long as the clock was wrong."""
+        _log.warning(
+            "the clock went back: what is held for a time is held from now on",
+            extra={"seconds": round((self._last - now) / _NS, 3)},
+        )
+        self.book.not_after(now)
+        return carry.not_after(now)
 
     async def _decide(
         self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int

@@ -8,7 +8,7 @@ from bigfleet.shard.coordination import Remembered
 from bigfleet.shard.excluded import Excluded
 from bigfleet.shard.execute.rails import Pause
 from bigfleet.shard.forgotten import Forgotten
-from bigfleet.shard.ports import Clock, Disk, Offload
+from bigfleet.shard.ports import Clock, Disk, Offload, steady
 from bigfleet.shard.reconcile.epoch import next_epoch
 from bigfleet.shard.reconcile.journal import Entry, Journal
 from bigfleet.shard.reconcile.ownership import Ownership
@@ -24,7 +24,7 @@ class Loaded:
         self._tuning, self._clock, self._disk, self._offload = tuning, clock, disk, offload
         self.epoch = 0
         self.metrics = ShardMetrics(
-            clock.now, version=version, warmup_cycles=tuning.metrics_warmup_cycles
+            steady(clock), version=version, warmup_cycles=tuning.metrics_warmup_cycles
         )
         self.entries: dict[str, Entry] = {}
         self.ownership = Ownership(disk, offload)

@@ -23,7 +23,7 @@ from bigfleet.shard.forced import Forced
 from bigfleet.shard.hints import Hints
 from bigfleet.shard.ledger import Ledger
 from bigfleet.shard.orders import Order
-from bigfleet.shard.ports import Clock
+from bigfleet.shard.ports import Clock, steady
 from bigfleet.shard.reconcile.lister import Lister
 from bigfleet.shard.sessions.needs import NeedsTable
 from bigfleet.shard.sessions.sessions import Sessions
@@ -69,7 +69,8 @@ class CycleOutputs:
 
     def __post_init__(self) -> None:
         self._started = self.clock.monotonic()
-        self.ages = TransitionAges(self.clock.now)
+        self._steady = steady(self.clock)
+        self.ages = TransitionAges(self._steady)
         self.book.on_change.append(self.ages)
 
     def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
@@ -94,7 +95,7 @@ class CycleOutputs:
             self.asked.decided(outcome.orders, self.ledger.unmet(), outcome.asked_at)
         self.views = NeedViews(outcome.number, now, plan, policy, self.ledger.ages)
         connected = self.sessions.clusters()
-        for hint in self.hints.updates(plan.fleet, plan.demand, connected, now):
+        for hint in self.hints.updates(plan.fleet, plan.demand, connected, self._steady()):
             self.sessions.send(hint.cluster, hint.message, hint.key)
         listening = [c for c in connected if self.sessions.knows_additions(c)]
         for told in self.verdicts.changes(plan, listening):

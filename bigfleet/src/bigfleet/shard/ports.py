@@ -8,11 +8,12 @@ is a `random.Random` that is passed in, and providers are reached through `bigfl
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 T = TypeVar("T")
+_NS: Final = 1e9
 
 
 class Clock(Protocol):
@@ -25,6 +26,11 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds that only grow; the same count as the event loop's."""
         ...
+
+
+def steady(clock: Clock) -> Callable[[], int]:
+    """Nanoseconds since some moment, for ages: whoever sets the wall clock makes nothing older."""
+    return lambda: int(clock.monotonic() * _NS)
 
 
 class Offload(Protocol):

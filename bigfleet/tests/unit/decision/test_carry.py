@@ -28,6 +28,15 @@ def test_an_offering_is_out_of_the_pool_until_its_cooling_ends() -> None:
     assert carry.cooling(end) == frozenset()
 
 
+def test_a_clock_that_went_back_ends_a_back_off_instead_of_making_it_last() -> None:
+    day = 86_400 * SECOND
+    carry = Carry().with_stock_out(OFFERING, 2 * day).with_bootstrap_failure("c", 2 * day)
+    assert carry.cooling(2 * day) == {OFFERING}
+    assert carry.cooling(day) == frozenset()
+    assert carry.backed_off(2 * day) == {"c"}
+    assert carry.backed_off(day) == frozenset()
+
+
 def test_a_create_that_succeeds_starts_the_waits_anew_for_that_offering_alone() -> None:
     carry = Carry().with_stock_out(OFFERING, 0).with_stock_out(OFFERING, 0).with_stock_out(OTHER, 0)
     carry = carry.with_stock(OFFERING)

@@ -33,7 +33,7 @@ class Attending:
     """Written by sessions and by the coordinator's client."""
 
     def __init__(self, make: Instruments, now: Callable[[], int]) -> None:
-        self._wall = now
+        self._clock_ns = now
         self._sessions = make.gauge("active_sessions", "Open operator sessions.")
         self._lifecycle = make.counter("session_lifecycle_total", "Sessions.", event=EVENTS)
         self._strangers = make.counter(
@@ -88,7 +88,7 @@ class Attending:
     def rollup_accepted(self, cluster: str) -> None:
         """A roll-up became the cluster's demand."""
         self._accepted.inc()
-        self._heard[cluster] = self._wall()
+        self._heard[cluster] = self._clock_ns()
 
     def rollup_rejected(self, cluster: str) -> None:
         """A roll-up was refused whole."""
@@ -107,7 +107,7 @@ class Attending:
 
     def clusters(self, known: Collection[str]) -> None:
         """The clusters with a session or demand; once per cycle. Series of others age and go."""
-        now, there = self._wall(), set(known)
+        now, there = self._clock_ns(), set(known)
         for cluster in there - self._heard.keys():
             self._heard[cluster] = now
         for cluster in self._heard.keys() - there:
@@ -135,13 +135,13 @@ class Attending:
 
     def coordinator_expected(self) -> None:
         """There is a coordinator to report to: the age counts from now on."""
-        self._reported = self._wall()
+        self._reported = self._clock_ns()
 
     def coordinator_report(self, outcome: str) -> None:
         """A report ended: `success`, `not_leader` or `error`."""
         self._reports.labels(outcome).inc()
         if outcome == "success":
-            self._reported = self._wall()
+            self._reported = self._clock_ns()
 
     def coordinator_term(self, term: int) -> None:
         """The highest term seen."""
@@ -156,4 +156,4 @@ class Attending:
         self._transferred.labels(direction).inc(count)
 
     def _since(self, moment: int) -> float:
-        return max(0.0, (self._wall() - moment) / _NS)
+        return max(0.0, (self._clock_ns() - moment) / _NS)

@@ -17,7 +17,7 @@ PREFIX = "bigfleet_shard_"
 
 
 class ShardMetrics(Deciding, Executing, Reconciling, Attending):
-    """The catalogue of a shard. `now` is Unix nanoseconds, for ages computed at a scrape.
+    """The catalogue of a shard. `now` is nanoseconds that only grow, for ages at a scrape.
 
     `registry` is what its port serves; nothing of another component is in it.
     """

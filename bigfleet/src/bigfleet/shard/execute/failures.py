@@ -143,7 +143,7 @@ class StockOut:
     def into(self, carry: Carry) -> Carry:
         """Many Creates of one cycle fail together; that is one stock-out, not a row of them."""
         known = carry.stock_outs.get(self.offering)
-        if known is not None and self.at_ns < known.until:
+        if known is not None and known.holds(self.at_ns):
             return carry
         return carry.with_stock_out(self.offering, self.at_ns)
 
@@ -158,7 +158,7 @@ class Stock:
     def into(self, carry: Carry) -> Carry:
         """While it cools none is begun: a success then is older than the failure."""
         known = carry.stock_outs.get(self.offering)
-        if known is None or self.at_ns < known.until:
+        if known is None or known.holds(self.at_ns):
             return carry
         return carry.with_stock(self.offering)
 
@@ -173,7 +173,7 @@ class BootstrapFailed:
     def into(self, carry: Carry) -> Carry:
         """As with stock-outs, what fails together counts once."""
         known = carry.bootstraps.get(self.cluster)
-        if known is not None and self.at_ns < known.until:
+        if known is not None and known.holds(self.at_ns):
             return carry
         return carry.with_bootstrap_failure(self.cluster, self.at_ns)
 

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from prometheus_client.core import REGISTRY
 
+from bigfleet.shard.execute.failures import CreateFailure
 from bigfleet.shard.shard import Shard
 from sim.ports import DiskFullError, SimDisk
 from sim.slots import S
@@ -105,6 +106,8 @@ def test_a_clock_that_jumps_takes_nothing_from_anybody(jumps: tuple[float, ...])
             whole.scale(10)
             await asyncio.sleep(0.4)
             whole.world.shard_clock.jump(seconds)
+            old = [text for text in ages(whole) if "_age_" in text[0] and text[1] > 3600.0]
+            assert not old, "the clock made something old"
             await asyncio.sleep(90.0)
             assert whole.bound() == 10
             negative = [text for text in ages(whole) if text[1] < 0]
@@ -113,6 +116,37 @@ def test_a_clock_that_jumps_takes_nothing_from_anybody(jumps: tuple[float, ...])
         assert not counts.get("Reclaim")
         assert not counts.get("Preempt")
         assert whole.metric("reclaims_unforced_total") == 0
+
+    live(setting(), story)
+
+
+def test_a_clock_that_went_back_holds_nothing_for_as_long_as_it_was_wrong(caplog: Log) -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        whole.scale(4)
+        # Four machines are unclaimed for a while, not for long enough to be taken back.
+        await asyncio.sleep(20.0)
+        whole.world.shard_clock.jump(-DAY)
+        await met(whole, 4)
+
+    live(setting(), story)
+    assert said(caplog, "the clock went back")
+
+
+def test_a_clock_that_went_back_keeps_nobody_off_an_offering_or_a_cluster() -> None:
+    async def story(whole: Whole) -> None:
+        whole.world.network.cut("s1", "c1")
+        await whole.until(lambda: len(whole.shard.book) == 30, 60.0, "a List")
+        clock, failures = whole.shard.world.clock, whole.shard.executor.failures
+        failures.bootstrap_failed("c1")
+        one = next(iter(whole.shard.book.inventory))
+        failures.create_failed(one, CreateFailure.OUT_OF_CAPACITY, "no more of these")
+        await asyncio.sleep(20.0)
+        assert whole.metric("stockouts_cooling") == 1
+        whole.world.shard_clock.jump(-DAY)
+        await asyncio.sleep(20.0)
+        assert whole.metric("stockouts_cooling") == 0
+        assert not whole.shard.cycle.carry.backed_off(clock.now())
 
     live(setting(), story)
 

@@ -102,6 +102,15 @@ def test_bootstraps_that_fail_together_are_one_failure_and_a_blob_ends_it() -> N
     assert not remembered(carry, [Bootstrapped("c-1")]).bootstraps
 
 
+def test_what_fails_after_the_clock_went_back_counts_again() -> None:
+    late, early = 86_400 * SECOND, 10 * SECOND
+    events = [StockOut(OFFERING, late, F.QUOTA), BootstrapFailed("c-1", late)]
+    events += [StockOut(OFFERING, early, F.QUOTA), BootstrapFailed("c-1", early)]
+    carry = remembered(Carry(), events)
+    assert carry.cooling(early) == {OFFERING}
+    assert carry.backed_off(early) == {"c-1"}
+
+
 def test_drain_times_reach_the_carry() -> None:
     carry = remembered(Carry(), [Drained(OFFERING, 90.0)])
     assert carry.drain_seconds == {OFFERING: 90.0}
