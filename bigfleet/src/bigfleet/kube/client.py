@@ -288,10 +288,11 @@ class KubeClient(Reader):
 
 
 def _blocked_by_budget(error: ApiError) -> bool:
-    """Whether a 429 is a budget's answer and not the server's own trouble. A Pod under two budgets
-    is answered with 500, which no waiting changes either."""
+    """Whether a refusal is a budget's answer and not the server's own trouble. A Pod under two
+    budgets is answered with 500, and trying again at once changes nothing about either."""
     return any(cause.reason == "DisruptionBudget" for cause in error.causes) or (
-        error.code == 429 and "disruption budget" in str(error)
+        (error.code == 429 and "disruption budget" in str(error))
+        or (error.code == 500 and "PodDisruptionBudget" in str(error))
     )
 
 

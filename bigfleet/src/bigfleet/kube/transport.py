@@ -234,8 +234,10 @@ def _try_again(request: Request, error: ApiError | UnreachableError) -> bool:
     match error:
         case _NeverSentError():
             return True
+        case ApiError() if request.refusal_is_final(error):
+            return False
         case ThrottledError():
-            return not request.refusal_is_final(error)
+            return True
         case ServerError():
             return request.repeatable or error.retry_after is not None
         case UnreachableError():

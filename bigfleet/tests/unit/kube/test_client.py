@@ -73,6 +73,14 @@ async def test_an_eviction_is_answered_in_one_word(
     assert len(api.seen) == 1
 
 
+async def test_a_pod_under_two_budgets_is_blocked_and_holds_nobody_up(api: ApiServer) -> None:
+    words = "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
+    async with client_of(api) as client:
+        api.on("POST", EVICT, refuses(500, message=f"{words}not support."))
+        assert await client.evict("a", "ns", uid="u") is Eviction.BLOCKED
+    assert len(api.seen) == 1
+
+
 async def test_an_eviction_that_the_server_has_no_time_for_is_tried_again(api: ApiServer) -> None:
     async with client_of(api) as client:
         api.on("POST", EVICT, refuses(429, "TooManyRequests", after="1"), says({"kind": "Status"}))
