@@ -176,7 +176,7 @@ class FakeApiServer:
         pod = self._found(key)
         uid = body.get("deleteOptions", {}).get("preconditions", {}).get("uid")
         if uid not in (None, pod["metadata"]["uid"]):
-            raise refusal(409, "Conflict", "another Pod has that name")
+            raise refusal(409, "Conflict", "the UID in the precondition does not match")
         blocked = self.budgets.get(key[1:], 0)
         if blocked > 0:
             self.budgets[key[1:]] = blocked - 1

@@ -275,9 +275,10 @@ class KubeClient(Reader):
             await self.transport.call(request, deadline)
         except NotFoundError:
             return Eviction.GONE
-        except ConflictError:
-            # With a uid: another Pod has that name now, so ours is gone.
-            if uid:
+        except ConflictError as error:
+            # Another Pod has that name now, so ours is gone. Other conflicts are of a Pod that
+            # changes all the time while it starts.
+            if uid and "UID" in str(error):
                 return Eviction.GONE
             raise
         except ApiError as error:

@@ -97,6 +97,14 @@ async def test_a_pod_of_another_uid_is_gone(api: ApiServer) -> None:
             await client.evict("a", "ns")
 
 
+async def test_a_pod_that_changed_under_its_eviction_is_not_gone(api: ApiServer) -> None:
+    words = "the ResourceVersion in the precondition (7) does not match the one in record (8)"
+    async with client_of(api) as client:
+        api.on("POST", EVICT, refuses(409, "Conflict", words))
+        with pytest.raises(ConflictError):
+            await client.evict("a", "ns", uid="u")
+
+
 async def test_deleting_what_is_gone_is_no_error(api: ApiServer) -> None:
     async with client_of(api) as client:
         api.on("DELETE", f"{CR}/one", says({"kind": "Status"}), refuses(404, "NotFound"))
