@@ -1,6 +1,7 @@
 """The coordinator: the slow facts of a fleet, and machines that change their shard.
 
     ports         what it needs from outside: time, a place for slow work
+    pauses        how long to wait before the next try
     state         the facts as tables; commands, the rules that refuse them, the rows they write
     store         where rows are kept and who leads: SQLite for one replica, etcd for three
     leading       becoming the leader, being it, losing it

@@ -15,13 +15,15 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from bigfleet.coordinator.errors import NotLeaderError
+from bigfleet.coordinator.pauses import Pauses
 from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.reign import Counts as ReignCounts
 from bigfleet.coordinator.reign import Reign
 from bigfleet.coordinator.store.errors import StoreFullError, StoreUnavailableError
 from bigfleet.coordinator.store.interface import WRITE_SECONDS, Leader, Leadership, Loaded, Store
 
-RETRY_SECONDS: Final = 1.0
+FIRST_RETRY_SECONDS: Final = 0.5
+LONGEST_RETRY_SECONDS: Final = 5.0
 DUTY_RETRY_SECONDS: Final = 30.0
 _PASSING: Final = (StoreUnavailableError, StoreFullError)
 """What an administrator mends while this process waits."""
@@ -65,6 +67,7 @@ class Leading:
         self._clock, self._counts, self._duties = clock, counts, tuple(duties)
         self._reign: Reign | None = None
         self._term = 0
+        self._pauses = Pauses(replica, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
 
     def reign(self) -> Reign:
         """What this replica has while it leads; NotLeaderError otherwise."""
@@ -103,6 +106,7 @@ class Leading:
             except _PASSING as error:
                 await self._pause(error)
             else:
+                self._pauses.reset()
                 return
 
     async def _watch(self) -> None:
@@ -170,9 +174,12 @@ class Leading:
         while leadership.holds():
             try:
                 async with asyncio.timeout(WRITE_SECONDS):
-                    return await self._store.load()
+                    loaded = await self._store.load()
             except (StoreUnavailableError, TimeoutError) as error:
                 await self._pause(error)
+            else:
+                self._pauses.reset()
+                return loaded
         return None
 
     async def _serve(self, duty: Duty, reign: Reign) -> None:
@@ -192,4 +199,4 @@ class Leading:
     async def _pause(self, error: Exception) -> None:
         why = str(error) or "no answer in time"
         _log.warning("join attempt failed; will retry", extra={"id": self._replica, "error": why})
-        await asyncio.sleep(RETRY_SECONDS)
+        await asyncio.sleep(self._pauses.next())

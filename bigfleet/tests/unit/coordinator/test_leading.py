@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 
 import pytest
@@ -141,10 +142,31 @@ def test_a_disk_that_is_full_when_it_campaigns_is_waited_for() -> None:
 
         fleet.store.campaign = campaign_without_room  # type: ignore[method-assign]
         async with running(fleet):
-            await asyncio.sleep(10)
+            await asyncio.sleep(15)
             return fleet.coordinator.leading.is_leader
 
     assert virtual_loop(1).run(story())
+
+
+def test_a_store_that_is_away_is_asked_less_and_less_often_and_not_by_all_at_once() -> None:
+    async def tries(name: str) -> list[float]:
+        fleet, at = Fleet(name=name), list[float]()
+
+        async def away() -> None:
+            at.append(asyncio.get_running_loop().time())
+            raise StoreUnavailableError("nobody answers")
+
+        fleet.store.open = away  # type: ignore[method-assign]
+        async with running(fleet):
+            await asyncio.sleep(60)
+        return [later - earlier for earlier, later in itertools.pairwise(at)]
+
+    one, two = (virtual_loop(1).run(tries(name)) for name in ("c-1", "c-2"))
+    for waits in (one, two):
+        assert waits[0] <= 0.5
+        assert all(2.5 <= wait <= 5.0 for wait in waits[4:])
+        assert len(set(waits)) == len(waits)
+    assert one != two
 
 
 async def test_every_write_is_counted_by_how_it_ended(fleet: Fleet) -> None:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from bigfleet.coordinator.pauses import Pauses
 from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.store.errors import StoreError, StoreUnavailableError
 from bigfleet.coordinator.store.etcd.faults import LeaseGoneError
@@ -45,7 +46,9 @@ LOOK_SECONDS: Final = 1.0
 MARGIN_SECONDS: Final = 0.25
 """How much earlier than etcd a leader thinks that its lease is over."""
 PAUSE_SECONDS: Final = 0.2
-"""After a renewal or a look that nobody answered."""
+"""After a renewal that nobody answered, and after the first look; later ones wait longer."""
+LONGEST_SECONDS: Final = 10.0
+"""Between looks that etcd refuses: trying a wrong password costs it more than anything else."""
 
 _log = logging.getLogger(__name__)
 
@@ -90,6 +93,8 @@ class Election:
         self._held: Held | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._away = Pauses(session, PAUSE_SECONDS, LOOK_SECONDS)
+        self._refused = Pauses(session, LOOK_SECONDS, LONGEST_SECONDS)
 
     async def campaign(self, address: str) -> Held:
         """Wait until the key is ours."""
@@ -100,8 +105,10 @@ class Election:
             except StoreError as error:
                 _log.warning("cannot campaign, trying again: %s", error)
                 passing = isinstance(error, StoreUnavailableError)
-                await asyncio.sleep(PAUSE_SECONDS if passing else LOOK_SECONDS)
+                await asyncio.sleep((self._away if passing else self._refused).next())
                 continue
+            self._away.reset()
+            self._refused.reset()
             if held is not None:
                 self._held = held
                 self._leaders.show(Leader(address, held.leadership.term), held.create_revision)

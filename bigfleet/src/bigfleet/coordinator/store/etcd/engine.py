@@ -254,7 +254,7 @@ class _Session:
         self.writing = Writing(members, keys, name)
         self._keys = keys
         self._compacting: asyncio.Task[None] | None = None
-        following = Following(members, keys, leaders, self.election)
+        following = Following(members, keys, leaders, self.election, name)
         self._following = asyncio.ensure_future(following.run())
 
     async def campaign(self, address: str) -> Leadership:

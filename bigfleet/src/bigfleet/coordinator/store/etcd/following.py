@@ -14,8 +14,9 @@ from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import Final
 
+from bigfleet.coordinator.pauses import Pauses
 from bigfleet.coordinator.store.errors import StoreError, StoreUnavailableError
-from bigfleet.coordinator.store.etcd.election import Election
+from bigfleet.coordinator.store.etcd.election import LONGEST_SECONDS, Election
 from bigfleet.coordinator.store.etcd.faults import CompactedError
 from bigfleet.coordinator.store.etcd.keys import Elected, Keys
 from bigfleet.coordinator.store.etcd.members import ATTEMPT_SECONDS, Members
@@ -32,7 +33,9 @@ _log = logging.getLogger(__name__)
 class Following:
     """Keeps `Leaders` true and tells the election what happens to its key."""
 
-    def __init__(self, members: Members, keys: Keys, leaders: Leaders, election: Election) -> None:
+    def __init__(
+        self, members: Members, keys: Keys, leaders: Leaders, election: Election, session: str
+    ) -> None:
         self._members = members
         self._keys = keys
         self._leaders = leaders
@@ -41,6 +44,8 @@ class Following:
         """The last one seen; 0: the key has to be read first."""
         self._breaks = 0
         """Streams that broke before they said anything."""
+        self._away = Pauses(session, PAUSE_SECONDS, LOOK_SECONDS)
+        self._refused = Pauses(session, LOOK_SECONDS, LONGEST_SECONDS)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -54,7 +59,8 @@ class Following:
                 continue
             except StoreError as error:
                 self._broken(error)
-            await asyncio.sleep(PAUSE_SECONDS)
+                passing = isinstance(error, StoreUnavailableError)
+                await asyncio.sleep((self._away if passing else self._refused).next())
 
     def _broken(self, error: StoreError) -> None:
         """No member could be read, or a stream broke: the next member may have a better one."""
@@ -102,6 +108,8 @@ class Following:
                     self._seen(None if gone else event.kv, event.kv.mod_revision)
 
     def _seen(self, entry: kv_pb2.KeyValue | None, revision: int) -> None:
+        self._away.reset()
+        self._refused.reset()
         self._revision = max(self._revision, revision)
         elected = None if entry is None else Elected.of(entry)
         self._leaders.show(None if elected is None else elected.leader, revision)
