@@ -13,7 +13,7 @@ from bigfleet.coordinator.assignments import Answer
 from bigfleet.coordinator.errors import WriteFailedError
 from bigfleet.coordinator.rebalancer import Rebalancer
 from bigfleet.coordinator.reign import Reign
-from bigfleet.coordinator.state import AddShard, ContactClusters
+from bigfleet.coordinator.state import AddShard, ContactClusters, is_short
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 _log = logging.getLogger(__name__)
@@ -81,10 +81,16 @@ async def _contact(reign: Reign, report: pb.ShardReport) -> None:
     shard_id, new = report.shard_id, []
     for cluster in report.known_clusters:
         binding = reign.state.clusters.get(cluster)
-        if binding is None:
+        if binding is None and not is_short(cluster):
+            _complain(reign, cluster, shard_id, "", "the id of a cluster is too long to be bound")
+        elif binding is None:
             new.append(cluster)
         elif binding.shard != shard_id:
-            _complain(reign, cluster, shard_id, binding.shard)
+            _complain(
+                reign, cluster, shard_id, binding.shard,
+                "cluster is bound to another shard than the one it calls; bind it with bigfleetctl "
+                "bind-cluster, or give its operator the other address",
+            )  # fmt: skip
     if not any(new):
         return
     try:
@@ -96,13 +102,9 @@ async def _contact(reign: Reign, report: pb.ShardReport) -> None:
         )
 
 
-def _complain(reign: Reign, cluster: str, shard_id: str, bound: str) -> None:
+def _complain(reign: Reign, cluster: str, shard_id: str, bound: str, what: str) -> None:
     seen = (cluster, shard_id, bound)
     if seen in reign.complained:
         return
     reign.complained.add(seen)
-    _log.warning(
-        "cluster is bound to another shard than the one it calls; bind it with bigfleetctl "
-        "bind-cluster, or give its operator the other address",
-        extra={"cluster": cluster, "shard": shard_id, "bound": bound},
-    )
+    _log.warning(what, extra={"cluster": cluster[:80], "shard": shard_id, "bound": bound})

@@ -10,6 +10,7 @@ import pytest
 from bigfleet.coordinator.state import (
     AddShard,
     AssignDomain,
+    BindCluster,
     Command,
     ContactClusters,
     CorruptRowError,
@@ -17,8 +18,10 @@ from bigfleet.coordinator.state import (
     Move,
     Phase,
     PlanMoves,
+    Provider,
     QuotaShift,
     RefusalError,
+    RegisterProvider,
     RemoveShard,
     SetQuota,
     State,
@@ -26,10 +29,41 @@ from bigfleet.coordinator.state import (
     Tier,
     Wish,
     apply,
+    rows_of,
     state_of,
 )
+from bigfleet.coordinator.state.errors import InvalidError
 from bigfleet.coordinator.state.rows import all_rows
+from bigfleet.coordinator.store.changes import changes_of
 from bigfleet.coordinator.store.interface import Row
+
+LONG = "ü" * 400
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        AddShard(LONG, "a:1"),
+        AssignDomain(LONG, "v", "a"),
+        AssignDomain("k", LONG, "a"),
+        BindCluster(LONG, "a"),
+        SetQuota(LONG, "", {"a": 1}),
+        SetQuota("p", LONG, {"a": 1}),
+        RegisterProvider(Provider(LONG, "p:1")),
+    ],
+)
+def test_a_name_that_no_store_could_keep_as_a_key_is_refused(command: Command) -> None:
+    state = built(AddShard("a", "a:1"))
+    with pytest.raises(InvalidError, match=r"'üüü.* of 400 characters is too long: at most 2000"):
+        apply(state, command, 9)
+
+
+def test_the_longest_names_fit_into_a_key() -> None:
+    longest = "/" * 666
+    state = built(AddShard("a", "a:1"))
+    changes = apply(state, AssignDomain(longest, longest, "a"), 9)
+    puts, deletes = rows_of(changes)
+    assert changes_of(puts, deletes)
 
 
 def built(*commands: Command) -> State:

@@ -43,6 +43,7 @@ from bigfleet.coordinator.state.values import (
     Shard,
     Tier,
     Wish,
+    is_short,
 )
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "UnassignDomain",
     "Wish",
     "apply",
+    "is_short",
     "rows_of",
     "state_of",
 ]

@@ -16,7 +16,7 @@ from bigfleet.coordinator.state.changes import REVISION, SINCE, Changes, Deletio
 from bigfleet.coordinator.state.errors import InvalidError, TakenError, UnknownError
 from bigfleet.coordinator.state.moves import forget, plan, step
 from bigfleet.coordinator.state.tables import State
-from bigfleet.coordinator.state.values import Binding, Domain, Shard
+from bigfleet.coordinator.state.values import LONGEST_NAME, Binding, Domain, Shard, is_short
 
 INT64_MAX = 2**63 - 1
 
@@ -70,7 +70,8 @@ def _remove_shard(command: c.RemoveShard, state: State, now: int) -> Changes:
 @_apply.register
 def _contact(command: c.ContactClusters, state: State, now: int) -> Changes:
     shard_id = _known_shard(state, command.shard_id)
-    new = [one for one in dict.fromkeys(command.cluster_ids) if one and one not in state.clusters]
+    named = (one for one in dict.fromkeys(command.cluster_ids) if one and is_short(one))
+    new = [one for one in named if one not in state.clusters]
     puts = tuple(Put("clusters", cluster, Binding(shard_id, now)) for cluster in new)
     return _assigning(state, now, Changes(puts)) if puts else Changes()
 
@@ -141,7 +142,7 @@ def _without_domains(state: State, domains: Sequence[Domain]) -> list[Deletion]:
 
 @_apply.register
 def _set_quota(command: c.SetQuota, state: State, now: int) -> Changes:
-    pool = (_required("provider", command.provider), command.region)
+    pool = (_required("provider", command.provider), _short("region", command.region))
     slices = dict(sorted(command.per_shard.items()))
     name = "/".join(filter(None, pool))
     for shard_id, slots in slices.items():
@@ -216,6 +217,15 @@ def _assigning(state: State, now: int, changes: Changes) -> Changes:
 def _required(field: str, value: str) -> str:
     if not value:
         raise InvalidError(f"{field} is empty: it is required")
+    return _short(field, value)
+
+
+def _short(field: str, value: str) -> str:
+    if not is_short(value):
+        raise InvalidError(
+            f"{field} {value[:40]!r}... of {len(value)} characters is too long: at most "
+            f"{LONGEST_NAME} bytes, percent-encoded"
+        )
     return value
 
 

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+from urllib.parse import quote
 
+LONGEST_NAME: Final = 2_000
+"""Bytes of a name, percent-encoded. Two of them and a slash fit into the key of every store."""
 Domain = tuple[str, str]
 """A topology label's key, and one of its values."""
 Pool = tuple[str, str]
 """A provider's name and a region."""
+
+
+def is_short(name: str) -> bool:
+    """Whether a name can be a key, or half of one."""
+    return len(quote(name, safe="")) <= LONGEST_NAME
 
 
 @dataclass(frozen=True, slots=True)
