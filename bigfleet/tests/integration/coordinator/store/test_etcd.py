@@ -14,6 +14,7 @@ import pytest
 
 from bigfleet.coordinator.store.errors import (
     ConflictError,
+    StoreError,
     StoreFullError,
     StoreUnavailableError,
 )
@@ -129,8 +130,13 @@ async def test_a_lost_answer_is_unknown_once_somebody_else_has_written(
             await store.commit([domain("r1", "b")], [], revision - 1, leadership)
 
 
+@pytest.mark.parametrize("error", [StoreUnavailableError("away"), StoreFullError("no room")])
 async def test_a_large_commit_that_was_interrupted_is_seen_whole_and_finished_by_the_next_leader(
-    one_member: Cluster, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    one_member: Cluster,
+    prefix: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: StoreError,
 ) -> None:
     address = one_member.address(prefix)
     async with (
@@ -145,7 +151,7 @@ async def test_a_large_commit_that_was_interrupted_is_seen_whole_and_finished_by
         async def dying(*arguments: object) -> None:
             steps[0] += 1
             if steps[0] == 3:
-                raise StoreUnavailableError("away")
+                raise error
             await step(*arguments)  # type: ignore[arg-type]
 
         with monkeypatch.context() as patch:

@@ -12,7 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bigfleet.coordinator.store.changes import Changes
-from bigfleet.coordinator.store.errors import ConflictError, DeposedError, StoreUnavailableError
+from bigfleet.coordinator.store.errors import (
+    ConflictError,
+    DeposedError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from bigfleet.coordinator.store.etcd.batches import (
     Pending,
     changes_in,
@@ -78,7 +83,7 @@ class Writing:
         revision = await self._decide(batch.commit, decision, expected, elected)
         try:
             await self.finish(replace(batch, mod_revision=revision), elected)
-        except (StoreUnavailableError, DeposedError) as error:
+        except (StoreUnavailableError, StoreFullError, DeposedError) as error:
             # It is committed; whoever writes next brings the rows up to it first.
             _log.info("rows follow later: %s", error)
         return revision
