@@ -19,6 +19,7 @@ from bigfleet.coordinator.pauses import Pauses
 from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.reign import Counts as ReignCounts
 from bigfleet.coordinator.reign import Reign
+from bigfleet.coordinator.state import State
 from bigfleet.coordinator.store.errors import StoreFullError, StoreUnavailableError
 from bigfleet.coordinator.store.interface import WRITE_SECONDS, Leader, Leadership, Loaded, Store
 
@@ -156,7 +157,9 @@ class Leading:
             self._reign = None
             self._counts.leading(False)
             self._counts.leader_known(self.has_leader)
+            # A follower has no state: the sum over replicas is the leader's.
             self._counts.shards({})
+            self._counts.entries(State().entries())
             for task in duties:
                 task.cancel()
             await asyncio.gather(*duties, return_exceptions=True)

@@ -71,6 +71,8 @@ async def test_a_follower_names_the_leader_and_takes_over_with_everything() -> N
         assert list(answer.assignments.clusters) == ["c"]
         assert loser.value("is_leader") == 0
         assert loser.value("shard_report_age_seconds", shard="s-1") is None
+        rows = {fleet: fleet.value("state_entries", table="domains") for fleet in (winner, loser)}
+        assert rows == {winner: 1, loser: 0}
         with pytest.raises(NotLeaderError):
             loser.coordinator.lead()
 
