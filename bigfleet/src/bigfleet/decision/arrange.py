@@ -150,18 +150,18 @@ def _gang_types(
         *unit[gangs].T,
         *wanted.T,
         *amounts.overhead[standing.cluster[gangs]].T,
-        *_mask_columns(by.masks, gangs),
+        *mask_columns(*by.masks, gangs),
     ]
     kind[gangs] = distinct(columns)[1]
     return kind
 
 
-def _mask_columns(masks: tuple[I32, I32], gangs: I64) -> list[I64]:
-    at, entries = masks
-    deepest = int(np.diff(at)[gangs].max(initial=0))
+def mask_columns(at: I32, entries: I32, rows: I64) -> list[I64]:
+    """What these rows ask of topology columns, side by side: equal for rows that ask the same."""
+    deepest = int(np.diff(at)[rows].max(initial=0))
     columns = []
     for depth in range(deepest):
-        index = at[gangs] + depth
-        inside = index < at[gangs + 1]
+        index = at[rows] + depth
+        inside = index < at[rows + 1]
         columns.append(np.where(inside, entries[np.minimum(index, len(entries) - 1)], -1))
     return columns

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from bigfleet.decision.arrange import mask_columns
 from bigfleet.decision.cycle import Cycle
 from bigfleet.decision.kernels.explaining import held_back, subtract_coming, suiting
 from bigfleet.decision.kernels.layout import FAILED, I64
 from bigfleet.decision.kinds import Reason
+from bigfleet.decision.numbering import distinct
 from bigfleet.decision.policy import Policy
 from bigfleet.model.columns import MachineColumns
 
@@ -18,7 +20,10 @@ def matching_supply(c: Cycle, fleet: MachineColumns, unmet: I64) -> I64:
     out = np.zeros((c.rows, FAILED + 1), np.int64)
     if len(unmet):
         ma, cl, _, ro, fa, _, _, sc = c.refs
-        suiting(ma, cl, ro, fa, sc, unmet, out)
+        asked = mask_columns(c.ro.masks, c.ro.mask, unmet)
+        kind = distinct(asked)[1] if asked else np.zeros(len(unmet), np.int64)
+        order = np.argsort(kind, kind="stable")
+        suiting(ma, cl, ro, fa, sc, unmet[order], kind[order], out)
     return out
 
 

@@ -147,6 +147,8 @@ def make_scratch(
         slot_size=np.zeros(slots + 1, np.int64),
         yields=np.zeros((domains, width), np.int64),
         yield_count=np.zeros(domains, np.int64),
-        yield_type=np.full(2, -1, np.int64),
+        yield_type=np.full(4, -1, np.int64),
+        groups=room.take(name + "groups", (machines if gangs else 0, 5), np.int64, None),
+        group_head=np.full(domains, -1, np.int32),
         clock=np.zeros(2, np.int64),
     )

@@ -1,5 +1,6 @@
 """Places for gangs: which of many is chosen, what counts there, and who is told about it."""
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ from bigfleet.decision import ActionKind, Reason, engine, work
 from bigfleet.model import Profile
 from bigfleet.model.facts import ClusterFacts
 from gangs import gang, rack
-from worlds import RACK, ZONE, A, B, S, decide, label, machine, need, replace, serving
+from living import Living
+from sizes import MUTANT
+from worlds import NOW, RACK, ZONE, A, B, S, decide, label, machine, need, replace, serving
 
 K = ActionKind
 
@@ -169,3 +172,25 @@ def test_a_machine_that_matches_no_longer_does_not_hold_its_gang(priority: int) 
         *rack("r-2", 2, labels={"pool": "x"}),
     ]
     assert decide(fleet, [row]).domain() == "r-2"
+
+
+def seconds_of_a_cycle(homeless: int) -> float:
+    """Processor time of a cycle with so many gangs, no two alike, for which no rack is enough."""
+    held = need(B, cpu=40_000, unit=4, priority=1_000)
+    fleet = [serving(f"m-{i:05d}", held, rack=f"r-{i // 50}") for i in range(10_000)]
+    rows = [
+        replace(gang(group=f"g-{i}", cpu=400), min_unit={"cpu": 1_000 + i}) for i in range(homeless)
+    ]
+    shard = Living(facts={A: ClusterFacts(), B: ClusterFacts()})
+    took = []
+    for cycle in range(5):
+        begin = process_time()
+        plan = shard.plan(fleet, [held, *rows], NOW + cycle)
+        took.append(process_time() - begin)
+    assert int((~plan.verdicts.satisfied).sum()) == homeless
+    return min(took)
+
+
+@pytest.mark.skipif(MUTANT, reason="says nothing of kernels that are interpreted")
+def test_gangs_without_a_place_cost_next_to_nothing_however_they_differ() -> None:
+    assert seconds_of_a_cycle(200) < 15 * seconds_of_a_cycle(2)

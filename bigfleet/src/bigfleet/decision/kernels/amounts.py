@@ -76,8 +76,12 @@ def subtract(sc: Scratch, c: int, left: I64, width: int, times: int) -> None:
 @inner
 def fits(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
     """The machine holds all requirements of the row."""
-    if not fa.matches[ro.match[r], ma.cls[m]]:
-        return False
+    return bool(fa.matches[ro.match[r], ma.cls[m]]) and holds_masks(ma, ro, r, m)
+
+
+@inner
+def holds_masks(ma: Machines, ro: Rows, r: int, m: int) -> bool:
+    """The machine holds what the row asks of topology columns."""
     for i in range(ro.masks[r], ro.masks[r + 1]):
         k = ro.mask[i]
         if not ro.mask_value[k, ma.columns[ro.mask_column[k], m] + 1]:

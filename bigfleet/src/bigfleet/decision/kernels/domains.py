@@ -1,4 +1,4 @@
-"""Capacity per domain for gangs: what is stamped, creditable, free, and might yield.
+"""Free capacity per domain for gangs; what might yield there is in `yielding`.
 
 Free capacity of a topology column is kept as sums per domain for each *type* of gang (same
 requirements and unit), brought up to date from the log of takes when a gang of that type looks.
@@ -9,12 +9,9 @@ from __future__ import annotations
 from bigfleet.decision.kernels.amounts import domain_of, fits
 from bigfleet.decision.kernels.classify import owner_of
 from bigfleet.decision.kernels.layout import (
-    CONFIGURED,
     I64,
     IDLE,
-    LEAVING,
     SPECULATIVE,
-    UNUSABLE,
     Classes,
     Facts,
     Holdings,
@@ -158,44 +155,3 @@ def _charge(cl: Classes, wo: Work, c: int, sign: int) -> None:
     wo.used[cl.pool[c]] += sign
     if cl.elastic[c]:
         wo.spend[0] += sign * cl.price[c]
-
-
-@inner
-def might_yield(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int
-) -> bool:
-    """Excess, or held by a need that is strictly lower: what phase 2 may be able to take."""
-    if ma.state[m] != CONFIGURED or ma.flags[m] & (UNUSABLE | LEAVING):
-        return False
-    if not suits(cl, ro, fa, sc, r, ma.cls[m]) or not fits(ma, ro, fa, r, m):
-        return False
-    stamp = ma.stamp[m]
-    owner = owner_of(ids, stamp)
-    if owner >= 0:
-        return bool(ro.priority[owner] < ro.priority[r])
-    cluster = ma.cluster[m]
-    if cluster >= 0 and fa.reported[cluster]:
-        return True
-    return bool(stamp >= 0 and ids.priority[stamp] < ro.priority[r])
-
-
-@inner
-def yield_sums(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int
-) -> None:
-    """What might yield per domain for this type of gang and priority; kept until another asks."""
-    if sc.yield_type[0] == ro.gang_type[r] and sc.yield_type[1] == ro.priority[r]:
-        return
-    for d in range(len(sc.yield_count)):
-        sc.yield_count[d] = 0
-        for j in range(sc.yields.shape[1]):
-            sc.yields[d, j] = 0
-    for m in ma.order:
-        if ma.state[m] == CONFIGURED and might_yield(ma, cl, ids, ro, fa, sc, r, m):
-            domain = domain_of(ma, fa, ro.domain_key[r], m)
-            if domain >= 0:
-                for j in range(ro.width[r]):
-                    sc.yields[domain, j] += sc.give[ma.cls[m], j]
-                sc.yield_count[domain] += 1
-    sc.yield_type[0] = ro.gang_type[r]
-    sc.yield_type[1] = ro.priority[r]

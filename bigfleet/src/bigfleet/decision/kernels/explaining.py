@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigfleet.decision.kernels.amounts import fits, look_at, subtract
+from bigfleet.decision.kernels.amounts import fits, holds_masks, look_at, subtract
 from bigfleet.decision.kernels.layout import (
     COVERS_UNIT,
     FAILED,
@@ -25,24 +25,24 @@ from bigfleet.model.columns.jit import jit
 
 @jit
 def suiting(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, rows: I64, out: I64
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, rows: I64, kind: I64, out: I64
 ) -> None:
-    """Machines by state that hold the requirements, cover the unit and offer every dimension."""
+    """Machines by state that hold the requirements, cover the unit and offer every dimension.
+
+    Rows of one kind, which stand together, ask the same of topology columns: machines are counted
+    once for all of them.
+    """
     counts = np.zeros((len(cl.price), FAILED + 1), np.int64)
-    for m in ma.order:
-        if ma.state[m] > 0:
-            counts[ma.cls[m], ma.state[m]] += 1
-    for r in rows:
-        whole = COVERS_UNIT | OFFERS_ALL
-        if ro.masks[r] < ro.masks[r + 1]:
+    for i in range(len(rows)):
+        r = rows[i]
+        if i == 0 or kind[i] != kind[i - 1]:
+            counts[:] = 0
             for m in ma.order:
-                if ma.state[m] > 0 and fits(ma, ro, fa, r, m):
-                    if look_at(cl, ro, fa, sc, r, ma.cls[m]) == whole:
-                        out[r, ma.state[m]] += 1
-            continue
-        for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
-            c = fa.match_class[i]
-            if look_at(cl, ro, fa, sc, r, c) == whole:
+                if ma.state[m] > 0 and holds_masks(ma, ro, r, m):
+                    counts[ma.cls[m], ma.state[m]] += 1
+        for j in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
+            c = fa.match_class[j]
+            if look_at(cl, ro, fa, sc, r, c) == COVERS_UNIT | OFFERS_ALL:
                 for state in range(1, FAILED + 1):
                     out[r, state] += counts[c, state]
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from bigfleet.decision.kernels.acquire import acquire, commit, give_back, note, take
 from bigfleet.decision.kernels.amounts import covered, domain_of, fits, look_at, subtract
 from bigfleet.decision.kernels.classify import owner_of
-from bigfleet.decision.kernels.domains import (
-    free_sums,
-    limited_sums,
-    limits_bind,
-    might_yield,
-    yield_sums,
-)
+from bigfleet.decision.kernels.domains import free_sums, limited_sums, limits_bind
 from bigfleet.decision.kernels.layout import (
     I64,
     PINNED,
@@ -33,6 +27,7 @@ from bigfleet.decision.kernels.ranking import (
     some_domain_covers,
 )
 from bigfleet.decision.kernels.supply import available, suits
+from bigfleet.decision.kernels.yielding import might_yield, yield_sums
 from bigfleet.model.columns.jit import inner
 
 STAMPED, OTHER, OWNED = 0, 1, 2

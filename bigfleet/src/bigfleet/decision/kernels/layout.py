@@ -311,4 +311,8 @@ class Scratch(NamedTuple):
     yields: I64
     yield_count: I64
     yield_type: I64
+    groups: I64
+    """[group, 5]: machines that yield alike under one domain key, see `yielding`"""
+    group_head: I32
+    """per domain: its first group"""
     clock: I64

@@ -127,19 +127,24 @@ def _precedes(
 
 @inner
 def _is_behind(
-    ro: Rows, fa: Facts, sc: Scratch, r: int, slot: int, domain: int, other: int
+    ro: Rows, fa: Facts, sc: Scratch, r: int, slot: int, domain: int, other: int, with_yields: bool
 ) -> bool:
-    """A domain with nothing but free machines comes after another such one: the usual answer in
-    few steps, for gangs that count whole units. False where a closer look is needed.
+    """A domain with nothing the gang has comes after another such one: the usual answer in few
+    steps, for gangs that count whole units. False where a closer look is needed.
     """
     if ro.width[r] != 1 or here(sc, domain) or here(sc, other):
         return False
     mine, its, whole = sc.sums[slot, domain, 0], sc.sums[slot, other, 0], ro.aggregate[r, 0]
+    count, others = sc.sum_count[slot, domain], sc.sum_count[slot, other]
+    if with_yields:
+        # No domain covers without: of these, too, the smallest that covers comes first.
+        mine, its = mine + sc.yields[domain, 0], its + sc.yields[other, 0]
+        count, others = count + sc.yield_count[domain], others + sc.yield_count[other]
     if mine != its:
         # Of those that cover the smallest comes first, before the largest of those that do not.
         return bool(its >= whole and mine > its) or bool(mine < whole and mine < its)
-    if sc.sum_count[slot, domain] != sc.sum_count[slot, other]:
-        return bool(sc.sum_count[slot, domain] < sc.sum_count[slot, other])
+    if count != others:
+        return bool(count < others)
     rank = fa.domain_rank[ro.domain_key[r]]
     return bool(rank[domain] > rank[other])
 
@@ -160,7 +165,7 @@ def insert(
     with_yields: bool,
 ) -> int:  # fmt: skip
     """Keep the five best domains in order."""
-    if found >= 5 and not with_yields and _is_behind(ro, fa, sc, r, slot, domain, wo.best[r, 4]):
+    if found >= 5 and _is_behind(ro, fa, sc, r, slot, domain, wo.best[r, 4], with_yields):
         return found + 1
     size = min(found, 5)
     place = size

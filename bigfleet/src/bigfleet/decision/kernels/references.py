@@ -363,6 +363,8 @@ def _pack_scratch(t: Any) -> Any:
         _borrow(t.yields),
         _borrow(t.yield_count),
         _borrow(t.yield_type),
+        _borrow(t.groups),
+        _borrow(t.group_head),
         _borrow(t.clock),
     )
 
