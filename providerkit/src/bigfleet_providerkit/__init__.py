@@ -55,6 +55,7 @@ from bigfleet_providerkit.errors import (
 from bigfleet_providerkit.machines.state import CapacityType, State
 from bigfleet_providerkit.main import main
 from bigfleet_providerkit.memory.substrate import MemorySubstrate
+from bigfleet_providerkit.offerings.offering import Offering
 from bigfleet_providerkit.options.model import KitOptions, Opt
 from bigfleet_providerkit.running import Running, start
 from bigfleet_providerkit.spec import (
@@ -101,6 +102,7 @@ __all__ = [
     "MemorySubstrate",
     "Notice",
     "NoticeKind",
+    "Offering",
     "Opt",
     "OptionError",
     "OutOfCapacity",

@@ -5,7 +5,7 @@ the metrics, the classes of errors and the retries are applied, once. The rest i
 needs to know about the process it lives in.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from bigfleet_providerkit.calls.caller import Caller
+    from bigfleet_providerkit.offerings.offering import Offering
 
 T = TypeVar("T")
 
@@ -39,6 +40,7 @@ class Kit:
 
     `create_operation` is the Create of a machine's present life, or an empty text: what an agent's
     token is made of. `pin_host` keeps the key of a host that was met for the first time.
+    `offerings` are those of the start, for a substrate that checks whether it can hold them.
     """
 
     label: str
@@ -51,6 +53,7 @@ class Kit:
     consistency_window: float
     create_operation: Callable[[str], str]
     pin_host: Callable[[Host, str], None]
+    offerings: "Sequence[Offering]"
 
     @property
     def clock(self) -> Clock:

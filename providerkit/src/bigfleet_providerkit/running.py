@@ -31,7 +31,7 @@ from bigfleet_providerkit.backend.resume import resume_all
 from bigfleet_providerkit.backend.settings import Settings, settings_from
 from bigfleet_providerkit.backend.slots import apply_offerings, slot_changes
 from bigfleet_providerkit.clock import Runtime
-from bigfleet_providerkit.errors import StartError, SubstrateError, error_line
+from bigfleet_providerkit.errors import OptionError, StartError, SubstrateError, error_line
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.http.server import HttpServer
 from bigfleet_providerkit.logs.setup import silent_logger
@@ -43,7 +43,7 @@ from bigfleet_providerkit.spec import ProviderSpec
 from bigfleet_providerkit.store.interface import Store
 from bigfleet_providerkit.store.memory import MemoryStore
 from bigfleet_providerkit.store.sqlite import SqliteStore
-from bigfleet_providerkit.substrate import Closes, Substrate
+from bigfleet_providerkit.substrate import ChecksPermissions, Closes, Substrate
 from bigfleet_providerkit.tls.files import TlsFiles
 from bigfleet_providerkit.tracing.traces import Traces
 
@@ -170,7 +170,7 @@ async def start(
         kept = store or _store_for(options, metrics)
         loaded = load(kept, settings.label, runtime.rng)
         undo.push_async_callback(kept.close)
-        kit = make_kit(spec, options, settings, runtime, log, metrics, loaded)
+        kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, offerings)
         undo.callback(kit.caller.close)
         substrate = await open_substrate(spec, options, kit, fake=fake)
         if isinstance(substrate, Closes):
@@ -293,13 +293,17 @@ async def try_out(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) 
     settings = settings_from(spec, options, offerings, fake=fake)
     metrics, runtime = Metrics(spec.calls), Runtime()
     loaded = load(MemoryStore(), settings.label, runtime.rng)
-    kit = make_kit(spec, options, settings, runtime, log, metrics, loaded)
+    kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, offerings)
     substrate = await open_substrate(spec, options, kit, fake=fake)
     try:
         books = make_books(spec, options, settings, offerings)
         if not fake:
             await live_books(books, substrate, metrics, log, offerings)
         slots, hosts = len(books.shapes()), len(await substrate.list_managed())
+        if isinstance(substrate, ChecksPermissions):
+            missing = await substrate.missing_permissions()
+            if missing:
+                raise OptionError(f"permissions are missing: {', '.join(missing)}")
     except SubstrateError as error:
         raise StartError(error_line(error)) from error
     finally:

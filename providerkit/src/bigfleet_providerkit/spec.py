@@ -24,12 +24,16 @@ O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one prov
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """The longest each transition may take, in seconds."""
+    """The longest each transition may take, in seconds.
+
+    `create_of` has the Create of instance types that take longer, by pattern: `*.metal*`.
+    """
 
     create: float = 300.0
     configure: float = 300.0
     drain: float = 600.0
     delete: float = 300.0
+    create_of: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +103,14 @@ async def no_credentials_needed(options: KitOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSpec(Generic[O]):
-    """One provider, declared."""
+    """One provider, declared. Where zones or kinds of hosts are options, `mix` and `timeouts` are
+    functions of them."""
 
     name: str
     version: str
     options: type[O]
     open: "Callable[[O, Kit], Awaitable[Substrate]]"
-    mix: Sequence[Bucket]
+    mix: Sequence[Bucket] | Callable[[O], Sequence[Bucket]]
     prices: PriceTable
     shapes: Mapping[str, Capacity] = field(default_factory=dict)
     interruption: InterruptionTable = field(default_factory=InterruptionTable)
@@ -117,7 +122,7 @@ class ProviderSpec(Generic[O]):
     extra_fields: tuple[str, ...] = ()
     capacity_types: frozenset[CapacityType] = frozenset({CapacityType.ON_DEMAND, CapacityType.SPOT})
     delete_offered: "Callable[[Sequence[Offering]], bool]" = lambda offerings: True
-    timeouts: Timeouts = field(default_factory=Timeouts)
+    timeouts: Timeouts | Callable[[O], Timeouts] = field(default_factory=Timeouts)
     poll_interval: float = 2.0
     price_refresh: float = 2700.0
     currency: Literal["USD", "EUR"] = "USD"
@@ -127,6 +132,14 @@ class ProviderSpec(Generic[O]):
     pinned_host_keys: bool = False
     live_prices: bool = True
     always_fake: bool = False
+
+    def buckets(self, options: O) -> Sequence[Bucket]:
+        """The default mix."""
+        return self.mix(options) if callable(self.mix) else self.mix
+
+    def declared_timeouts(self, options: O) -> Timeouts:
+        """The time-outs that no option has changed."""
+        return self.timeouts(options) if callable(self.timeouts) else self.timeouts
 
     def default_label(self, options: O) -> str:
         """The label used when `--provider` is not given."""

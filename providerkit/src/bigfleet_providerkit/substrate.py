@@ -8,9 +8,12 @@ survive a restart goes into `Host.notes`, which the store keeps. Methods raise t
 import enum
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from bigfleet_providerkit.machines.state import CapacityType
+
+if TYPE_CHECKING:
+    from bigfleet_providerkit.spec import InterruptionTable
 
 
 class Power(enum.StrEnum):
@@ -203,6 +206,24 @@ class KnowsInterruptions(Protocol):
 
     def interruptions(self) -> AsyncIterator[Notice]:
         """Notices as they come; reconnects by itself."""
+        ...
+
+
+@runtime_checkable
+class KnowsForecasts(Protocol):
+    """Optional: a substrate whose cloud publishes how often hosts are taken away."""
+
+    async def forecasts(self) -> "InterruptionTable":
+        """Probabilities by instance type for this region; asked for together with prices."""
+        ...
+
+
+@runtime_checkable
+class ChecksPermissions(Protocol):
+    """Optional: a substrate that can try its permissions without using them."""
+
+    async def missing_permissions(self) -> Sequence[str]:
+        """The names of those that are not granted; asked for by `check`."""
         ...
 
 

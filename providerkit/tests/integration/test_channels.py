@@ -130,8 +130,7 @@ def test_documents_of_user_data_add_up() -> None:
     ordered = first_boot(base, "/opt/bigfleet/bootstrap", HostKey())
     agent = agent_user_data("https://h:1", "CA", "machine", "tok", "/opt/other")
     message = email.message_from_string(multipart(ordered, agent))
-    documents = message.get_payload()
-    assert isinstance(documents, list)
+    documents = [part for part in message.walk() if not part.is_multipart()]
     assert [part.get_content_type() for part in documents] == ["text/cloud-config"] * 3
     assert {part["Merge-Type"] for part in documents} == {"list(append)+dict(recurse_list)+str()"}
     written = [

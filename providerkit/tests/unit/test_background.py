@@ -9,6 +9,7 @@ from bigfleet_providerkit import (
     Host,
     InvalidRequest,
     Notice,
+    NoticeKind,
     Power,
     PriceKey,
     Retryable,
@@ -171,8 +172,8 @@ async def test_notices_that_are_not_heard_are_no_bug_and_are_asked_for_again() -
             async def interruptions(self) -> AsyncIterator[Notice]:
                 nonlocal asked
                 asked += 1
-                raise Retryable("the queue does not answer")
-                yield
+                yield Notice("i-unknown", NoticeKind.REBALANCE, 0.5, 0.0)
+                raise Retryable("the queue does not answer any more")
 
         w.substrate.__class__ = Deaf
         loops = w.running.backend.loops

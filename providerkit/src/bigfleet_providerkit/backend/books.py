@@ -43,7 +43,7 @@ class Books:
         self.region = region
         self.prices = prices
         self.capacities = capacities
-        self._interruption = interruption
+        self.interruption = interruption
         self._reserve = reserve
         self._image = image
         self._user_data = user_data
@@ -97,8 +97,12 @@ class Books:
             raise OptionError(
                 f"{where}: nobody knows the shape of {offering.instance_type}; give allocatable"
             )
+        images = offering.image or self._image
+        arch = known.arch if known else "amd64"
+        if images and not isinstance(images, str) and arch not in images:
+            raise OptionError(f"{where}: no image for {arch}; add {arch}=... to the images")
         labels = {
-            "kubernetes.io/arch": known.arch if known else "amd64",
+            "kubernetes.io/arch": arch,
             "kubernetes.io/os": "linux",
             "topology.kubernetes.io/region": self.region,
         }
@@ -120,7 +124,7 @@ class Books:
             zone=offering.zone,
             capacity_type=offering.capacity_type,
             price=quote.usd,
-            probability=self._interruption.forecast(
+            probability=self.interruption.forecast(
                 offering.instance_type, offering.capacity_type, offering.interruption
             ),
             resources=resources,

@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.ledger import Edit, Ledger
+from bigfleet_providerkit.backend.market import ask_market
 from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.reconcile.reconciler import Reconciler
 from bigfleet_providerkit.backend.settings import Settings
@@ -110,17 +111,13 @@ class Loops:
     async def refresh_prices(self) -> bool:
         """Ask for prices and shapes and bring the records up to date."""
         try:
-            prices = await self._substrate.prices()
-            capacities = await self._substrate.capacities()
+            used = await ask_market(self._books, self._substrate, self._metrics, self._log)
         except Exception as error:  # noqa: BLE001 - a list that changed its shape is a failed one
             self._metrics.price_refreshes.labels("error").inc()
             problem = classed(error, self._metrics, self._log)
             self._log.warning("price refresh failed", error=str(problem))
             return False
-        self._books.capacities.overlay(capacities)
-        used = self._books.prices.refresh(prices)
         self._metrics.price_refreshes.labels("success" if used else "stale_kept").inc()
-        self._books.forget()
         await self._renew_records()
         return used
 

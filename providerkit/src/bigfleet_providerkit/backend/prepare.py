@@ -15,6 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.ledger import Ledger
 from bigfleet_providerkit.backend.load import Loaded
+from bigfleet_providerkit.backend.market import ask_market
 from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.pins import Pins
 from bigfleet_providerkit.backend.settings import Settings
@@ -24,6 +25,8 @@ from bigfleet_providerkit.capacity.table import CapacityTable
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
 from bigfleet_providerkit.errors import OptionError, StartError, SubstrateError, error_line
+from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
+from bigfleet_providerkit.hostexec.userdata import first_boot
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.interruption.book import InterruptionBook
 from bigfleet_providerkit.kit import Kit
@@ -67,7 +70,7 @@ def read_all_offerings(spec: ProviderSpec[O], options: O) -> list[Offering]:
     dialect = dialect_of(spec)
     if options.offerings is not None:
         return read_offerings(options.offerings, dialect)
-    return default_offerings(spec.mix, options.seed_count, dialect)
+    return default_offerings(spec.buckets(options), options.seed_count, dialect)
 
 
 def make_kit(
@@ -78,6 +81,7 @@ def make_kit(
     log: FilteringBoundLogger,
     metrics: Metrics,
     loaded: Loaded,
+    offerings: Sequence[Offering],
 ) -> Kit:
     """What the substrate gets."""
     limits = spec.limits
@@ -95,6 +99,7 @@ def make_kit(
         settings.poll_interval, settings.consistency_window,
         create_operation=lambda machine: _create_operation(loaded.ledger, machine),
         pin_host=Pins(loaded.ledger, log).keep,
+        offerings=tuple(offerings),
     )  # fmt: skip
 
 
@@ -131,9 +136,13 @@ def make_books(
     user_data = ""
     if options.base_user_data is not None:
         user_data = _read(options.base_user_data, "--base-user-data")
-        if len(user_data.encode()) > spec.limits.user_data:
+    key = mint_host_key() if spec.pinned_host_keys else HostKey()
+    for text in {user_data, *(offering.user_data for offering in offerings)}:
+        size = len(first_boot(text, options.bootstrap_hook, key).encode())
+        if size > spec.limits.user_data:
             raise OptionError(
-                f"--base-user-data has more than the {spec.limits.user_data} bytes that fit here"
+                f"user data with the hook has {size} bytes; {spec.limits.user_data} fit here: "
+                "shorten --base-user-data or the offering's user_data"
             )
     return Books(
         settings.label,
@@ -170,7 +179,7 @@ async def live_books(
     offerings: Sequence[Offering],
 ) -> None:
     """Ask for live prices and shapes; wait longer only when an offering has no price without."""
-    task = asyncio.get_running_loop().create_task(_ask(books, substrate))
+    task = asyncio.get_running_loop().create_task(ask_market(books, substrate, metrics, log))
     await asyncio.wait({task}, timeout=ASK_FOR)
     if not task.done() and not _priced(books, offerings):
         log.warning("waiting for the live price list: an offering has no seed price")
@@ -185,13 +194,6 @@ async def live_books(
     except Exception as error:  # noqa: BLE001 - without the live list the seed serves
         log.warning("price refresh failed", error=str(classed(error, metrics, log)))
     metrics.price_refreshes.labels(outcome).inc()
-
-
-async def _ask(books: Books, substrate: Substrate) -> bool:
-    prices, capacities = await asyncio.gather(substrate.prices(), substrate.capacities())
-    books.capacities.overlay(capacities)
-    books.forget()
-    return books.prices.refresh(prices)
 
 
 def _priced(books: Books, offerings: Sequence[Offering]) -> bool:

@@ -30,7 +30,7 @@ def resume_all(
         if work is None or work.operation != record.operation(kind):
             work = Work(kind, record.operation(kind), now, now + settings.limit(kind))
         if kind is not Kind.CONFIGURE:
-            limit = settings.limit(kind, work.grace)
+            limit = settings.limit(kind, work.grace, record.shape.instance_type)
             work = replace(work, started=now, deadline=now + limit)
         ledger.work[record.id] = work
         runner.resume(record, work)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from bigfleet_providerkit.machines.state import Kind
@@ -33,10 +34,13 @@ class Settings:
     max_blob: int
     hook: str
 
-    def limit(self, kind: Kind, grace: int = 0) -> float:
+    def limit(self, kind: Kind, grace: int = 0, instance_type: str = "") -> float:
         """The longest a transition may take; a drain is also bound by its grace."""
         match kind:
             case Kind.CREATE:
+                for pattern, seconds in self.timeouts.create_of.items():
+                    if fnmatchcase(instance_type, pattern):
+                        return seconds
                 return self.timeouts.create
             case Kind.CONFIGURE:
                 return self.timeouts.configure
@@ -58,7 +62,7 @@ def settings_from(
     poll = options.poll_interval
     return Settings(
         label=options.provider or spec.default_label(options),
-        timeouts=_timeouts(spec.timeouts, options),
+        timeouts=_timeouts(spec.declared_timeouts(options), options),
         heal_after=heal,
         reconcile_interval=options.reconcile_interval,
         price_refresh=spec.price_refresh if refresh is None else refresh,
@@ -86,4 +90,5 @@ def _timeouts(declared: Timeouts, options: KitOptions) -> Timeouts:
         chosen(options.configure_timeout, declared.configure),
         chosen(options.drain_timeout, declared.drain),
         chosen(options.delete_timeout, declared.delete),
+        declared.create_of if every is None and options.create_timeout is None else {},
     )

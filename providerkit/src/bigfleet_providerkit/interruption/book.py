@@ -1,7 +1,8 @@
 """Forecasts of interruption: hourly probabilities by instance type.
 
 Tables may state a month; they are converted as hourly = 1 - (1 - p)^(1/720). A file replaces or
-extends the shipped table. What is observed about one machine stands in its record and wins there.
+extends the shipped table and what the cloud says. What is observed about one machine stands in its
+record and wins there.
 """
 
 from collections.abc import Mapping
@@ -28,6 +29,12 @@ class InterruptionBook:
     def __init__(self, table: InterruptionTable) -> None:
         self._hourly = {t: hourly(p, table.horizon) for t, p in table.values.items()}
         self._otherwise = hourly(table.otherwise, table.horizon)
+        self._given: dict[str, float] = {}
+
+    def take(self, live: InterruptionTable) -> None:
+        """Take what the cloud says; what is no probability is left out."""
+        usable = {t: p for t, p in live.values.items() if 0 < p <= 1}
+        self._hourly.update({t: hourly(p, live.horizon) for t, p in usable.items()})
 
     def extend(self, text: str, where: str) -> None:
         """Take priors from a file: {horizon: hour|month, values: {type: probability}}."""
@@ -43,7 +50,7 @@ class InterruptionBook:
         for name, value in data["values"].items():
             if not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise OptionError(f"{where}: {name}: {value!r} is not a probability from 0 to 1")
-            self._hourly[str(name)] = hourly(float(value), horizon)
+            self._given[str(name)] = hourly(float(value), horizon)
 
     def forecast(
         self, instance_type: str, kind: CapacityType, override: float | None = None
@@ -53,4 +60,5 @@ class InterruptionBook:
             return override
         if kind is not CapacityType.SPOT:
             return 0.0
-        return self._hourly.get(instance_type, 0.0) or self._otherwise
+        known = self._given.get(instance_type) or self._hourly.get(instance_type)
+        return known or self._otherwise

@@ -201,7 +201,8 @@ class ProviderService:
             )
         operation = self._ledger.ids.next()
         now = self._clock.now()
-        limit = self._settings.limit(mutation.kind, mutation.grace)
+        type_ = record.shape.instance_type
+        limit = self._settings.limit(mutation.kind, mutation.grace, type_)
         binding = Binding(mutation.cluster, mutation.metadata)
         edit.record = accept(record, mutation.kind, operation, binding)
         edit.work = Work(mutation.kind, operation, now, now + limit, mutation.grace)
