@@ -18,6 +18,8 @@ CHARTS = Path("deploy") / "helm"
 LIBRARY = "bigfleet-provider-lib"
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc", ".*_cache")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+TAKEN = frozenset({"fake", "fault", "lib", "template"})
+"""Names of the in-tree fake, the fault provider, the charts' library and the example itself."""
 
 
 OUTSIDE_IMAGE = """\
@@ -74,9 +76,12 @@ def copy_template(name: str, dest: Path | None, root: Path = ROOT) -> Path:
         raise CannotCopyError(
             f"NAME={name!r} is no name for a provider; use a-z, 0-9 and -, at most 30 characters"
         )
+    if name in TAKEN:
+        raise CannotCopyError(f"NAME={name} is taken by a part of this repository; choose another")
     target = root / "providers" / name if dest is None else dest / f"bigfleet-provider-{name}"
-    if target.exists():
-        raise CannotCopyError(f"{target} exists; choose another name or remove it")
+    for made in (target, root / CHARTS / f"bigfleet-provider-{name}"):
+        if made.exists() and (dest is None or made == target):
+            raise CannotCopyError(f"{made} exists; choose another name or remove it")
     copy_renamed(TEMPLATE, target, name)
     chart = ROOT / CHARTS / "bigfleet-provider-template"
     if dest is None:

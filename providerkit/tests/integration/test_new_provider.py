@@ -65,6 +65,18 @@ def test_a_copy_inside_is_made_known_to_the_tools(tmp_path: Path) -> None:
         new_provider.copy_template("mycloud", None, tmp_path)
 
 
+@pytest.mark.parametrize("name", ["fake", "fault", "template", "lib"])
+def test_a_name_that_is_taken_is_refused_before_anything_is_made(name: str, tmp_path: Path) -> None:
+    shutil.copy(new_provider.ROOT / "pyproject.toml", tmp_path / "pyproject.toml")
+    with pytest.raises(new_provider.CannotCopyError, match="is taken"):
+        new_provider.copy_template(name, None, tmp_path)
+    chart = tmp_path / "deploy" / "helm" / "bigfleet-provider-mycloud"
+    chart.mkdir(parents=True)
+    with pytest.raises(new_provider.CannotCopyError, match="exists"):
+        new_provider.copy_template("mycloud", None, tmp_path)
+    assert not (tmp_path / "providers").exists()
+
+
 @pytest.mark.parametrize("name", ["", "My", "a b", "x" * 31, "-x", "../y"])
 def test_a_bad_name_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(new_provider.CannotCopyError, match="no name for a provider"):
