@@ -8,7 +8,8 @@ const KINDS = [["demand", "Demand changes"], ["lose", "Machines are lost"], ["pr
 export function show(root, { query }) {
   const form = h("div.panel-body"), result = h("div.stack", { "aria-live": "polite" });
   root.append(h("div.stack", {}, panel("Changes", h("span.muted", { text: "Nothing is done: the engine decides on a copy." }), form), result));
-  let known = null, changes = [], shard = query.get("shard") || "";
+  const at = { shard: query.get("shard") || "" };
+  let known = null, changes = [];
   const fresh = (kind) => ({ demand: { kind, factor: 1.5, cluster: "", priority_class: "" }, lose: { kind, share: 1, zone: known.zones[0] || "", instance_type: "", capacity_type: "" }, price: { kind, factor: 2, capacity_type: "Spot" }, add: { kind, count: 10, instance_type: known.instance_types[0] || "", zone: "", capacity_type: "OnDemand" } })[kind];
 
   const pick = (label, change, key, options, none) => {
@@ -39,13 +40,13 @@ export function show(root, { query }) {
         known.instance_types.length ? preset("20 machines more", { kind: "add", count: 20 }) : null),
       changes.map((c, n) => h("div.change", {}, h("b", { text: KINDS.find(([k]) => k === c.kind)[1] }), fields[c.kind](c), h("button.ghost", { type: "button", text: "Remove", "aria-label": `Remove change ${n + 1}`, onclick: () => { changes.splice(n, 1); draw(); } }))),
       h("div.change", {}, h("label.field", {}, "Add a change", kind), h("button.ghost", { type: "button", text: "Add", onclick: () => { changes.push(fresh(kind.value)); draw(); } }),
-        known.shards.length > 1 ? pick("Shard", { shard }, "shard", pairs(known.shards)) : null, run));
+        known.shards.length > 1 ? pick("Shard", at, "shard", pairs(known.shards)) : null, run));
   }
 
   async function ask(button) {
     button.disabled = true;
     button.textContent = "Deciding…";
-    try { answer(await post("/whatif", { shard: shard || known.shards[0], changes })); }
+    try { answer(await post("/whatif", { shard: at.shard || known.shards[0], changes })); }
     catch (error) { fill(result, h("p.error", { role: "alert", text: error.message })); }
     button.disabled = false;
     button.textContent = "Compare plans";

@@ -1,0 +1,44 @@
+"""The page in a real Chromium, over states a demo does not come to: nothing, much, and trouble."""
+
+import json
+
+import pytest
+
+from bigfleet_dashboard.state.fleet import Fleet
+from browser import Page, chromium, needs_chromium
+from standing import a_page_over
+from worlds_of_machines import CONFIGURED, add_shard, fleet_of, machine, need
+
+pytestmark = [pytest.mark.timeout(300), needs_chromium]
+SHOWN = "document.getElementById('screen').dataset.shown"
+ROW = "document.querySelector('.vrow')"
+FITS = "(e => e.scrollWidth <= e.clientWidth)"
+
+
+def starved() -> Fleet:
+    """A fleet with an unmet need of the highest class."""
+    machines = [machine(f"m-{n}", CONFIGURED, cluster="atlas") for n in range(120)]
+    needs = [need("atlas", 1_000_000, reason=1), need("borealis", 100, reason=3)]
+    return fleet_of(machines, needs, ["atlas"])
+
+
+async def show(page: Page, url: str, screen: str) -> None:
+    await page.open(url)
+    await page.until(f"{SHOWN} === {screen!r}")
+
+
+async def test_what_if_asks_the_shard_that_was_chosen() -> None:
+    fleet = fleet_of([machine("m-1")])
+    add_shard(fleet, [machine("m-2")], shard="s-2")
+    async with a_page_over(fleet) as (url, _), chromium() as page:
+        await show(page, f"{url}/whatif", "whatif")
+        await page.until("document.querySelectorAll('select').length >= 4")
+        await page.value(
+            "window.sent = []; const asked = window.fetch; window.fetch = (to, how) => {"
+            " if (how?.body) window.sent.push(how.body); return asked(to, how); };"
+            " const el = [...document.querySelectorAll('select')].find(e => e.value === 's-1');"
+            " el.value = 's-2'; el.dispatchEvent(new Event('change'));"
+            " document.querySelector('.primary').click()"
+        )
+        await page.until("window.sent.length")
+        assert json.loads(await page.value("window.sent[0]"))["shard"] == "s-2"
