@@ -42,3 +42,15 @@ async def test_what_if_asks_the_shard_that_was_chosen() -> None:
         )
         await page.until("window.sent.length")
         assert json.loads(await page.value("window.sent[0]"))["shard"] == "s-2"
+
+
+async def test_a_page_that_a_proxy_refused_comes_back_by_itself() -> None:
+    fleet = fleet_of([machine("m-1")])
+    live = "document.getElementById('live').textContent"
+    async with a_page_over(fleet) as (url, door), chromium() as page:
+        door.closed = "/api/v1/events"
+        await show(page, url, "overview")
+        await page.until(f"{live} === 'Reconnecting'")
+        assert door.refused
+        door.closed = ""
+        await page.until(f"{live} === 'Live'")

@@ -4,15 +4,29 @@ const listeners = { overview: new Set(), decisions: new Set(), state: new Set() 
 export let latest = null;
 export let connected = false;
 
+const LONGEST_WAIT = 30000;
+
 export function begin(overview) {
   latest = overview;
+  listen();
+  // A page the browser kept while another one was shown begins again where it was.
+  window.addEventListener("pageshow", (e) => { if (e.persisted) listen(); });
+}
+
+/** A stream that breaks is opened again by the browser; one that is refused, by a proxy while the
+ * dashboard restarts, is not: that is done here, later and later. */
+function listen(tries = 0) {
   const source = new EventSource("/api/v1/events");
-  source.addEventListener("open", () => tellState(true));
-  source.addEventListener("error", () => tellState(false));
+  source.addEventListener("open", () => { tries = 0; tellState(true); });
+  source.addEventListener("error", () => {
+    tellState(false);
+    if (source.readyState !== EventSource.CLOSED) return;
+    setTimeout(() => listen(tries + 1), Math.min(LONGEST_WAIT, 1000 * 2 ** tries) * (0.5 + Math.random()));
+  });
   source.addEventListener("overview", (e) => { latest = JSON.parse(e.data); tell("overview", latest); });
   source.addEventListener("decisions", (e) => tell("decisions", JSON.parse(e.data)));
   source.addEventListener("reload", () => tell("overview", latest));
-  window.addEventListener("pagehide", () => source.close());
+  window.addEventListener("pagehide", () => source.close(), { once: true });
 }
 
 function tellState(on) {
