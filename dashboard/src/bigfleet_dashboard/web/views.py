@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Final
+from urllib.parse import quote
 
 import numpy as np
 
@@ -62,8 +63,11 @@ def problems(fleet: Fleet) -> list[dict[str, object]]:
         if source["state"] == "failing":
             text = f"{source['name']}: {source['text']}"
             found.append((1, text, str(source["remedy"] or ""), "/topology"))
+    if not fleet.shards and fleet.coordinator.at_seconds:
+        remedy = "nothing is decided: start one that is told the coordinator's address"
+        found.append((1, "no shard has registered", remedy, "/shards"))
     for shard in fleet.shards.values():
-        link = f"/shards/{shard.shard_id}"
+        link = f"/shards/{quote(shard.shard_id, safe='')}"
         if not shard.answering and shard.trouble:
             text = f"shard {shard.shard_id} does not answer: {shard.trouble}"
             found.append((0, text, "its clusters keep their machines; start it again", link))

@@ -44,7 +44,7 @@ async function show(moved = false) {
     return;
   }
   const [match, name, module] = found;
-  const part = match[1] ? decodeURIComponent(match[1]) : null;
+  const part = match[1] ? decoded(match[1]) : null;
   title.textContent = part ? `${name} ${part}` : name;
   document.title = `${title.textContent} · BigFleet`;
   try {
@@ -58,6 +58,11 @@ async function show(moved = false) {
     if (mine === turn) fill(screen, h("p.error", { role: "alert", text: `This screen failed: ${error.message}` }));
     console.error(error);
   }
+}
+
+/** A name in an address; as it is where somebody typed what is no encoding. */
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
 }
 
 function mark(path) {

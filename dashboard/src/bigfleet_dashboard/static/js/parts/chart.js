@@ -13,7 +13,7 @@ export function chart({ label, series, stacked = false, whole = false, format = 
   function options() {
     const axis = { stroke: token("--faint"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     return {
-      width: Math.max(120, box.clientWidth), height, legend: { show: false }, padding: [8, 6, 0, 0],
+      width: Math.max(120, box.clientWidth), height, legend: { show: false }, padding: [8, 26, 0, 0],
       cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
       scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, Math.max(max * 1.1, whole ? 4 : stacked ? 1 : 0.5)] } },
       axes: [{ ...axis, space: 84, size: 24, values: (_u, all) => all.map((t) => new Date(t * 1000).toLocaleTimeString("en-GB")) }, { ...axis, size: 46, space: 34, ...(whole ? { incrs: WHOLE } : {}), values: (_u, all) => all.map(format) }],

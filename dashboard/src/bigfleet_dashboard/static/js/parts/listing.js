@@ -6,7 +6,7 @@ import { vtable } from "./vtable.js";
 import { count } from "./format.js";
 
 /** filters: [{name, label, options() -> [[value, text]]}]; path answers {total, [rows]}. */
-export function listing(root, { title, path, rows, columns, filters, open, query, empty }) {
+export function listing(root, { title, path, rows, columns, filters, open, query, none, empty }) {
   const chosen = Object.fromEntries([...filters.map((f) => [f.name, query.get(f.name) || ""]), ["q", query.get("q") || ""]]);
   const note = h("span.muted", { role: "status" });
   const load = async (offset, limit) => {
@@ -15,6 +15,7 @@ export function listing(root, { title, path, rows, columns, filters, open, query
     params.set("limit", limit);
     const answer = await get(`${path}?${params}`);
     fill(note, count(answer.total));
+    view.empty(Object.entries(chosen).some(([name, v]) => v && name !== "sort") ? empty : none);
     return { total: answer.total, rows: answer[rows] };
   };
   const view = vtable({ label: title, columns, load, open, empty });

@@ -23,7 +23,8 @@ export function fleetMap(open) {
   const legend = h("div.legend", { role: "group", "aria-label": "Legend; choose one to show it alone" });
   const said = h("p.sr", { role: "status" });
   const tip = document.getElementById("tip");
-  const wrap = h("div.map-wrap", {}, canvas, said);
+  const nothing = h("p.empty", { hidden: true, text: "No machine is known yet: a shard lists what its providers offer." });
+  const wrap = h("div.map-wrap", {}, canvas, nothing, said);
   let data = null, colourBy = "state", groupBy = "way", only = null, boxes = [], order = new Uint32Array(0), size = 12, focus = -1, hover = null;
 
   const tools = h("div.tools", {},
@@ -108,7 +109,9 @@ export function fleetMap(open) {
     const width = wrap.clientWidth - 32;
     if (width < 50) return;
     const all = groups();
-    if (!all.length) { fill(legend); canvas.height = 0; return; }
+    nothing.hidden = Boolean(all.length);
+    canvas.hidden = !all.length;
+    if (!all.length) { fill(legend); return; }
     const place = layout(width, all);
     size = place.size;
     const scale = window.devicePixelRatio || 1;

@@ -47,11 +47,14 @@ export function decisionLine(d) {
     h("span.what", { title: `${d.machine}: ${d.reason}`, text: d.reason }));
 }
 
+/** A text that a narrow column cuts: the pointer shows all of it. */
+export const whole = (text) => h("span", { text, title: text });
+
 export const decisionColumns = [
   { name: "Time", width: "98px", cell: (d) => clock(d.unix_nanos) },
   { name: "What", width: "104px", cell: (d) => kindChip(d.kind) },
   { name: "For", width: "104px", wide: true, cell: (d) => (d.cluster ? link(`/clusters/${encodeURIComponent(d.cluster)}`, d.cluster) : "–") },
-  { name: "Why", width: "minmax(170px, 3fr)", phone: "minmax(120px, 1fr)", cell: (d) => h("span", { text: d.reason, title: d.reason }) },
+  { name: "Why", width: "minmax(170px, 3fr)", phone: "minmax(120px, 1fr)", cell: (d) => whole(d.reason) },
   { name: "Machine", width: "minmax(150px, 1fr)", mono: true, wide: true, cell: (d) => shortId(d.machine) },
   { name: "Its price", width: "92px", num: true, wide: true, cell: (d) => (d.cost_per_hour ? `${money(d.cost_per_hour)}/h` : "$0") },
   { name: "Outcome", width: "128px", wide: true, cell: (d) => outcomeChip(d.outcome) },
@@ -67,12 +70,12 @@ export function openDecision(d) {
 }
 
 export const needColumns = [
-  { name: "Verdict", width: "198px", phone: "minmax(140px, 1fr)", cell: (n) => verdict(n) },
-  { name: "Cluster", width: "110px", phone: "96px", cell: (n) => link(`/clusters/${encodeURIComponent(n.cluster)}`, n.cluster) },
+  { name: "Verdict", width: "182px", phone: "minmax(140px, 1fr)", cell: (n) => verdict(n) },
+  { name: "Cluster", width: "110px", phone: "80px", cell: (n) => link(`/clusters/${encodeURIComponent(n.cluster)}`, n.cluster) },
   { name: "Class", width: "84px", wide: true, cell: (n) => n.priority_class },
-  { name: "Priority", width: "92px", phone: "86px", num: true, cell: (n) => count(n.priority) },
-  { name: "Asks for", width: "minmax(170px, 1fr)", wide: true, cell: (n) => amounts(n.asks) },
-  { name: "As", width: "minmax(210px, 1.2fr)", wide: true, cell: (n) => h("span", { text: n.label, title: n.label }) },
+  { name: "Priority", width: "122px", phone: "88px", num: true, cell: (n) => count(n.priority) },
+  { name: "Asks for", width: "minmax(170px, 1fr)", wide: true, cell: (n) => whole(amounts(n.asks)) },
+  { name: "As", width: "minmax(190px, 1.2fr)", wide: true, cell: (n) => whole(n.label) },
   { name: "Machines", width: "90px", num: true, wide: true, cell: (n) => count(n.machines) },
   { name: "Penalty", width: "80px", num: true, wide: true, cell: (n) => (n.penalty === "pinned" ? "pinned" : money(Number(n.penalty))) },
   { name: "Unmet for", width: "104px", num: true, wide: true, cell: (n) => (n.satisfied ? "–" : plural(n.age_cycles, "cycle")) },

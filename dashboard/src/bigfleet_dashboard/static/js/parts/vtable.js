@@ -97,6 +97,8 @@ export function vtable({ columns: given, label, load, open, empty = "Nothing her
 
   return {
     root,
+    /** What is said where there is no row. */
+    empty(words) { note.textContent = words; },
     setRows(given) { rows = given; setTotal(given.length); },
     /** Ask again for what is in view; `start` goes to the top, for another filter. */
     async refresh(start = false) {

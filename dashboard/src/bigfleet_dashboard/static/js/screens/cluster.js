@@ -10,13 +10,15 @@ export function show(root, { part }) {
   const top = h("div"), places = h("div.cols");
   const needs = vtable({ label: "Needs of this cluster", columns: needColumns.filter((c) => c.name !== "Cluster"), open: openNeed, empty: "It asks for nothing.", height: "340px" });
   const decisions = vtable({ label: "Decisions for this cluster", columns: decisionColumns.filter((c) => c.name !== "For"), open: openDecision, empty: "Nothing was decided for it yet.", height: "340px" });
-  root.append(h("div.stack", {}, top, places, panel("Needs", null, needs.root), panel("Decisions", null, decisions.root)));
+  const rest = h("div.stack", { hidden: true }, places, panel("Needs", null, needs.root), panel("Decisions", null, decisions.root));
+  root.append(h("div.stack", {}, top, rest));
   function meters(title, counts, name = (k) => k) {
     const most = Math.max(...Object.values(counts), 1);
     const rows = Object.entries(counts).sort((a, b) => b[1] - a[1]);
     return panel(title, null, h("div.panel-body", {}, rows.length ? rows.map(([k, n]) => h("div.meter", {}, h("span", { text: name(k) }), h("div.bar", {}, h("i", { css: { width: `${(n / most) * 100}%` } })), h("span.num", { text: count(n) }))) : h("p.muted", { text: "No machine." })));
   }
   function draw(c) {
+    rest.hidden = false;
     const tile = (name, value, note, kind = "") => h(`div.tile${kind}`, {}, h("span.tile-name", { text: name }), h("span.tile-value", {}, value), h("span.tile-note", {}, note));
     const nodes = c.upcoming_nodes;
     fill(top, h("div.tiles", {},

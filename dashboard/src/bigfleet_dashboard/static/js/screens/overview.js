@@ -8,7 +8,7 @@ import { STATES, stateColour, token } from "../parts/colours.js";
 import { count, money, ms, plural, short } from "../parts/format.js";
 import { decisionLine, openMachine, stateBar } from "../parts/rows.js";
 
-const FEED = 13;
+const FEED = 13, PROBLEMS = 8;
 
 export function show(root) {
   const tiles = h("div.tiles");
@@ -43,15 +43,17 @@ export function show(root) {
     fill(tiles,
       tile("/machines", "Machines", count(real), `of ${short(o.machines.total)}`, stateBar(o.machines.by_state)),
       tile("/needs?verdict=unmet", "Unmet needs", count(o.needs.unmet), `of ${short(o.needs.total)}`,
-        o.needs.unmet ? Object.entries(c).filter(([, n]) => n).map(([k, n]) => `${n} ${k}`).join(", ") : "all demand is met", worst),
+        o.needs.unmet ? Object.entries(c).filter(([, n]) => n).map(([k, n]) => `${n} ${k}`).join(", ") : o.needs.total ? "all demand is met" : "nobody asks for anything yet", worst),
       tile("/cost", "Spend", money(o.spend_per_hour), "/h", `${money(o.spend_per_hour * 730)} a month`),
       tile("/shards", "Cycle p99", ms(o.cycle_ms.p99), "", `median ${ms(o.cycle_ms.p50)}`),
       tile("/decisions", "Actions", count(o.actions_per_minute.total), "/min", kinds(o.actions_per_minute.by_kind)),
-      tile("/shards", "Shards", count(o.shards.answering), `of ${count(o.shards.total)}`, o.shards.answering === o.shards.total ? "all answer" : `${o.shards.total - o.shards.answering} silent`, o.shards.answering < o.shards.total ? "bad" : ""),
-      tile("/clusters", "Clusters", count(o.clusters.connected), `of ${count(o.clusters.total)}`, o.clusters.connected === o.clusters.total ? "all connected" : "some are not connected", o.clusters.connected < o.clusters.total ? "warn" : ""));
-    fill(problems, o.problems.length ? o.problems.slice(0, 8).map((p) => h("li", {},
+      tile("/shards", "Shards", count(o.shards.answering), `of ${count(o.shards.total)}`, !o.shards.total ? "none known yet" : o.shards.answering === o.shards.total ? "all answer" : `${o.shards.total - o.shards.answering} silent`, o.shards.answering < o.shards.total ? "bad" : ""),
+      tile("/clusters", "Clusters", count(o.clusters.connected), `of ${count(o.clusters.total)}`, !o.clusters.total ? "none known yet" : o.clusters.connected === o.clusters.total ? "all connected" : "some are not connected", o.clusters.connected < o.clusters.total ? "warn" : ""));
+    const more = o.problems.length - PROBLEMS;
+    fill(problems, o.problems.length ? [...o.problems.slice(0, PROBLEMS).map((p) => h("li", {},
       chip(p.weight, { error: "bad", warning: "warn" }[p.weight]),
-      h("div", {}, h("a", { href: p.link, "data-link": true, text: p.text }), p.remedy ? h("p", { text: p.remedy }) : null)))
+      h("div", {}, h("a", { href: p.link, "data-link": true, text: p.text }), p.remedy ? h("p", { text: p.remedy }) : null))),
+      more > 0 ? h("li", {}, chip("more"), h("div", { text: `${count(more)} not shown here; all of them: /api/v1/overview` })) : null]
       : h("li", {}, chip("fine", "good"), h("div", { text: "Nothing needs attention." })));
   }
 

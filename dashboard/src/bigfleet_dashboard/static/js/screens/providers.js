@@ -5,6 +5,8 @@ import { get } from "../parts/api.js";
 import { ago, count, lasting, money, ms, percent, way } from "../parts/format.js";
 import { stateBar } from "../parts/rows.js";
 
+const PRICES = 400;
+
 export function show(root) {
   const top = h("div"), list = h("div"), calls = h("div"), prices = h("div");
   root.append(h("div.stack", {}, top, panel("Providers", null, list), panel("Calls since each shard started", null, calls), panel("Offerings and prices", null, prices)));
@@ -32,7 +34,8 @@ export function show(root) {
       { name: "Type", cell: (p) => p.instance_type }, { name: "Paid for", cell: (p) => way(p.capacity_type) }, { name: "Zone", cell: (p) => p.zone },
       { name: "Price", num: true, cell: (p) => `${money(p.price_per_hour)}/h` }, { name: "Interruption", num: true, cell: (p) => percent(p.interruption_probability) },
       { name: "Machines", num: true, cell: (p) => count(p.machines) }, { name: "By state", cell: (p) => h("div", { css: { width: "160px" } }, stateBar(p.by_state)) },
-    ], d.prices.slice(0, 400), { label: "Offerings and prices" }));
+    ], d.prices.slice(0, PRICES), { empty: "No provider has listed anything yet.", label: "Offerings and prices" }),
+      d.prices.length > PRICES ? h("p.note", { text: `${count(d.prices.length - PRICES)} more: /api/v1/providers has all of them.` }) : null);
   }
   const going = follow(async (signal) => draw(await get("/providers", signal)), 2000);
   return () => going.end();

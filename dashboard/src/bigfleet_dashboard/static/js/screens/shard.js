@@ -9,17 +9,21 @@ import { stateBar } from "../parts/rows.js";
 import { facts } from "../parts/drawer.js";
 import { health } from "./shards.js";
 
+const SESSIONS = 200;
+
 export function show(root, { part }) {
   const top = h("div"), phases = h("div.panel-body"), rails = h("div.panel-body"), sessions = h("div.panel-body"), providers = h("div"), errors = h("div.panel-body"), actions = h("div.panel-body");
   const times = chart({ label: "Time of each cycle", series: [{ name: "Cycle", colour: () => token("--accent") }], format: (v) => `${v} ms`, height: 160 });
   const changes = chart({ label: "Actions of each cycle", series: [{ name: "Actions", colour: () => token("--state-configuring") }], whole: true, height: 160 });
-  root.append(h("div.stack", {}, top,
+  const rest = h("div.stack", { hidden: true },
     h("div.cols", {}, panel("Cycle time", null, h("div.panel-body", {}, times.root)), panel("Actions per cycle", null, h("div.panel-body", {}, changes.root))),
     h("div.cols", {}, panel("Phases", h("span.muted", { text: "p50 and p99 of five minutes" }), phases), panel("Rails in force", null, rails), panel("Sessions", null, sessions)),
     panel("Providers it works with", null, providers),
-    h("div.cols", {}, panel("Actions since it started", null, actions), panel("Last errors", null, errors))));
+    h("div.cols", {}, panel("Actions since it started", null, actions), panel("Last errors", null, errors)));
+  root.append(h("div.stack", {}, top, rest));
 
   function draw(s) {
+    rest.hidden = false;
     const tile = (name, value, note) => h("div.tile", {}, h("span.tile-name", { text: name }), h("span.tile-value", {}, value), h("span.tile-note", {}, note));
     fill(top, h("div.tiles", {},
       tile("State", health(s), s.trouble || s.pause_reason || `epoch ${s.epoch ?? "–"}`),
@@ -34,7 +38,7 @@ export function show(root, { part }) {
       : h("p.muted", {}, `Not readable at ${s.http.address || "its page"}. Name it with --shard-http ${s.id}=HOST:PORT.`));
     fill(rails, s.rails.length ? s.rails.map((r) => h("p", {}, chip("held", "warn"), ` ${r}`)) : h("p.muted", { text: "Nothing is held back." }),
       h("p.muted", { text: `${count(s.reclaims_capped_total)} reclaims capped and ${count(s.reclaims_unforced_total)} unforced since it started; ${count(s.phantom_machines)} phantom machines; ${count(s.stockouts_cooling)} offerings cooling off.` }));
-    fill(sessions, s.session_clusters.length ? [h("p.muted", { text: `${plural(s.session_clusters.length, "operator")} connected:` }), h("p", {}, s.session_clusters.slice(0, 200).map((c) => [link(`/clusters/${encodeURIComponent(c)}`, c), "  "]))] : h("p.muted", { text: "No operator is connected." }));
+    fill(sessions, s.session_clusters.length ? [h("p.muted", { text: `${plural(s.session_clusters.length, "operator")} connected:` }), h("p", {}, s.session_clusters.slice(0, SESSIONS).map((c) => [link(`/clusters/${encodeURIComponent(c)}`, c), "  "]), s.session_clusters.length > SESSIONS ? h("span.muted", { text: `and ${count(s.session_clusters.length - SESSIONS)} more` }) : null)] : h("p.muted", { text: "No operator is connected." }));
     fill(providers, table([
       { name: "Provider", cell: (p) => p.name }, { name: "Reachable", cell: (p) => (p.reachable ? chip("yes", "good") : chip("no", "bad")) },
       { name: "Machines", num: true, cell: (p) => count(p.machines) }, { name: "Last list", num: true, cell: (p) => ago(p.last_list_unix_seconds) },
