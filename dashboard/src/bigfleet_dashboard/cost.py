@@ -60,7 +60,7 @@ def spend_per_hour(fleet: FleetMap) -> float:
 
 def cost_document(fleet: FleetMap) -> dict[str, object]:
     """Spend by what it is for, and the red flags."""
-    kinds = np.array([c.capacity_type for c in fleet.names.classes], np.int64)
+    kinds = np.array([c.capacity_type for c in fleet.classes], np.int64)
     by_kind: dict[str, float] = defaultdict(float)
     by_state: dict[str, float] = defaultdict(float)
     by_cluster: dict[str, float] = defaultdict(float)
@@ -111,7 +111,7 @@ def flags(fleet: FleetMap) -> Iterator[Flag]:
     """What a person should look at, the worst first."""
     if not len(fleet):
         return
-    kinds = np.array([c.capacity_type for c in fleet.names.classes], np.int64)[fleet.cls]
+    kinds = np.array([c.capacity_type for c in fleet.classes], np.int64)[fleet.cls]
     price = fleet.price[fleet.cls]
     serving = fleet.state == S.CONFIGURED
     pinned = serving & (kinds == CapacityType.SPOT) & (fleet.bucket == PenaltyBucket.PINNED)
@@ -153,7 +153,7 @@ def _flag(kind: str, title: str, text: str, which: B, price: npt.NDArray[np.floa
 
 def _dear(fleet: FleetMap, serving: B, price: npt.NDArray[np.float64]) -> tuple[B, float]:
     """Machines for which a cheaper one of their type and zone is free; what they waste."""
-    classes = fleet.names.classes
+    classes = fleet.classes
     free_of: dict[tuple[str, str, str], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     free, counts = np.unique(fleet.cls[np.isin(fleet.state, _FREE)], return_counts=True)
     for number, count in zip(free.tolist(), counts.tolist(), strict=True):

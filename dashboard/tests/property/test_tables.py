@@ -42,7 +42,7 @@ def test_every_machine_is_in_the_map_once_and_counted_once(
     assert sorted(str(m["id"]) for m in shown) == sorted(m.id for m in machines)
     for name, count in fleet.map.by_state().items():
         assert count == sum(m["state"] == name for m in shown)
-    assert list(fleet.map.cls) == sorted(fleet.map.cls, key=lambda c: fleet.names.classes[int(c)])
+    assert list(fleet.map.cls) == sorted(fleet.map.cls, key=lambda c: fleet.map.classes[int(c)])
 
 
 @given(MACHINES)

@@ -76,3 +76,22 @@ def test_a_shard_that_is_removed_takes_its_machines_with_it() -> None:
 def test_a_stamp_nobody_can_read_counts_as_none() -> None:
     fleet = fleet_of([machine("m-1", CONFIGURED, cluster="c", penalty="much")])
     assert int(fleet.map.bucket[0]) == 0
+
+
+def test_what_no_machine_has_any_more_is_forgotten() -> None:
+    fleet = fleet_of([machine("m-1", CONFIGURED, cluster="gone")], [], ["atlas"])
+    for cent in range(50):
+        add_shard(fleet, [machine("m-1", IDLE, price=cent / 100)], [], ["atlas"])
+    document = fleet.map.document()
+    assert document["classes"] == [["OnDemand", "a", "big", 0.49, "s-1"]]
+    assert fleet.clusters() == ["atlas"]
+
+
+def test_more_classes_than_two_bytes_number_are_not_confused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleetmap, "_MOST_SHORT", 2)
+    fleet = fleet_of([machine(f"m-{n}", price=n) for n in range(3)])
+    document = fleet.map.document()
+    assert document["class_bits"] == 32
+    assert numbers(document["class"], np.uint32) == [0, 1, 2]

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from bigfleet_dashboard.state.coordinator import CoordinatorView
 from bigfleet_dashboard.state.decisions import DecisionLog
 from bigfleet_dashboard.state.fleetmap import FleetMap
@@ -87,7 +89,8 @@ class Fleet:
 
     def clusters(self) -> list[str]:
         """Every cluster anybody speaks of."""
-        known = {row.cluster for row in self.needs()} | self.sessions() | set(self.names.clusters)
+        bound = {self.names.clusters[n] for n in np.unique(self.map.cluster).tolist() if n >= 0}
+        known = {row.cluster for row in self.needs()} | self.sessions() | bound
         return sorted(known | set(self.coordinator.bindings))
 
     def sample(self, spend: float) -> None:

@@ -16,13 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet_dashboard.state.machines import CAPACITY, STATES, MachineTable
-from bigfleet_dashboard.state.names import Names
+from bigfleet_dashboard.state.names import MachineClass, Names
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
 N = TypeVar("N", np.int32, np.uint8)
 MOST_CELLS: Final = 150_000
+_MOST_SHORT: Final = 1 << 16
+"""Classes that two bytes can number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class FleetMap:
     """Columns over all machines."""
 
     names: Names
+    classes: tuple[MachineClass, ...]
+    """Those of machines there are now, in the order of the map."""
     tables: tuple[MachineTable, ...]
     table: I32
     """Per machine the table it is in, and ..."""
@@ -49,11 +53,15 @@ class FleetMap:
         filled = tuple(table for table in tables if len(table))
         numbers = [np.full(len(t), n, np.int32) for n, t in enumerate(filled)]
         rows = [np.arange(len(t), dtype=np.int32) for t in filled]
-        kind = _joined([t.cls for t in filled], np.int32)
+        classes = tuple(sorted({found for table in filled for found in table.classes}))
+        number = {found: n for n, found in enumerate(classes)}
+        here = (np.array([number[found] for found in t.classes], np.int32)[t.cls] for t in filled)
+        kind = _joined(list(here), np.int32)
         # Lists come by id, and the sort is stable: inside a class the order is that of the ids.
-        order = np.argsort(_ranks(names)[kind], kind="stable") if len(kind) else kind
+        order = np.argsort(kind, kind="stable")
         return cls(
             names,
+            classes,
             filled,
             _joined(numbers, np.int32)[order],
             _joined(rows, np.int32)[order],
@@ -62,7 +70,7 @@ class FleetMap:
             _joined([t.cluster for t in filled], np.int32)[order],
             _joined([t.bucket for t in filled], np.uint8)[order],
             _joined([t.priority for t in filled], np.int32)[order],
-            np.array([found.price for found in names.classes], np.float64),
+            np.array([found.price for found in classes], np.float64),
         )
 
     def __len__(self) -> int:
@@ -75,7 +83,7 @@ class FleetMap:
 
     def by_capacity(self) -> dict[str, int]:
         """How many machines there are by way of paying, slots that do not exist left out."""
-        kinds = np.array([found.capacity_type for found in self.names.classes], np.int64)
+        kinds = np.array([found.capacity_type for found in self.classes], np.int64)
         real = self.cls[self.state > 1]
         counts = np.bincount(kinds[real], minlength=len(CAPACITY)) if len(real) else [0] * 9
         return {CAPACITY[n]: int(counts[n]) for n in range(1, len(CAPACITY))}
@@ -84,7 +92,7 @@ class FleetMap:
         """One machine as the API shows it."""
         table = self.tables[int(self.table[index])]
         row = int(self.row[index])
-        found = self.names.classes[int(self.cls[index])]
+        found = self.classes[int(self.cls[index])]
         cluster = int(self.cluster[index])
         ends = table.ending.get(row)
         return {
@@ -112,6 +120,10 @@ class FleetMap:
                 return int(np.flatnonzero(here)[0])
         return -1
 
+    @property
+    def _is_short(self) -> bool:
+        return len(self.classes) <= _MOST_SHORT
+
     def document(self) -> dict[str, object]:
         """The map for a page: columns as base64, and what their numbers mean."""
         whole = len(self) <= MOST_CELLS
@@ -126,23 +138,17 @@ class FleetMap:
             "cell": "machine" if whole else "class",
             "cells": len(state),
             "state": _packed(state, np.uint8),
-            "class": _packed(kind, np.uint16),
+            "class": _packed(kind, np.uint16 if self._is_short else np.uint32),
+            "class_bits": 16 if self._is_short else 32,
             "cluster": _packed(cluster + 1, np.uint16),
             "count": None if counts is None else _packed(counts, np.uint32),
             "states": list(STATES),
             "clusters": ["", *self.names.clusters],
             "classes": [
                 [CAPACITY[c.capacity_type], c.zone, c.instance_type, c.price, c.shard]
-                for c in self.names.classes
+                for c in self.classes
             ],
         }
-
-
-def _ranks(names: Names) -> I32:
-    order = sorted(range(len(names.classes)), key=names.classes.__getitem__)
-    ranks = np.zeros(len(order), np.int32)
-    ranks[order] = np.arange(len(order), dtype=np.int32)
-    return ranks
 
 
 def _joined(parts: Sequence[npt.NDArray[N]], kind: type[N]) -> npt.NDArray[N]:

@@ -34,6 +34,7 @@ class MachineTable:
     ids: list[str] = field(default_factory=list)
     state: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
     cls: I32 = field(default_factory=lambda: np.zeros(0, np.int32))
+    """Which of `classes`."""
     cluster: I32 = field(default_factory=lambda: np.zeros(0, np.int32))
     bucket: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Of the interruption penalty a bound machine was taken for; 0 where none was stated."""
@@ -41,6 +42,7 @@ class MachineTable:
     errors: dict[int, str] = field(default_factory=dict)
     ending: dict[int, int] = field(default_factory=dict)
     """Rows whose end was announced -> Unix nanoseconds."""
+    classes: tuple[MachineClass, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -55,6 +57,7 @@ class TableBuilder:
         self._rows: list[tuple[int, int, int, int, int]] = []
         self._errors: dict[int, str] = {}
         self._ending: dict[int, int] = {}
+        self._classes: dict[MachineClass, int] = {}
 
     def add(self, machines: Iterable[pb.Machine]) -> None:
         """One batch."""
@@ -88,21 +91,21 @@ class TableBuilder:
             columns[:, 4].copy(),
             self._errors,
             self._ending,
+            tuple(self._classes),
         )
 
     def _class(self, machine: pb.Machine) -> int:
         price = machine.price_per_hour
-        return self._names.machine_class(
-            MachineClass(
-                min(max(machine.capacity_type, 0), len(CAPACITY) - 1),
-                machine.zone,
-                machine.instance_type,
-                # What is paid in advance may be written as next to nothing.
-                round(price, 6) if math.isfinite(price) else 0.0,
-                machine.interruption_probability,
-                self._shard,
-            )
+        found = MachineClass(
+            min(max(machine.capacity_type, 0), len(CAPACITY) - 1),
+            machine.zone,
+            machine.instance_type,
+            # What is paid in advance may be written as next to nothing.
+            round(price, 6) if math.isfinite(price) else 0.0,
+            machine.interruption_probability,
+            self._shard,
         )
+        return self._classes.setdefault(found, len(self._classes))
 
 
 def _stamp(machine: pb.Machine) -> tuple[int, int]:

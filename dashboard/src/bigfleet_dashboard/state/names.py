@@ -1,7 +1,8 @@
-"""Texts and classes as small numbers, shared by the tables of all shards.
+"""Clusters as small numbers, shared by the tables of all shards; and classes of machines.
 
-Numbers are given once and never taken back: a fleet has few clusters and few classes of machines,
-however many machines it has.
+A cluster's number is given once and never taken back: it keeps its colour, and a fleet has few of
+them. Classes are many over time, since a price that changes makes a new one, and so belong to the
+table they were read with.
 """
 
 from __future__ import annotations
@@ -23,12 +24,10 @@ class MachineClass(NamedTuple):
 
 @dataclass(slots=True)
 class Names:
-    """Numbers of clusters and classes."""
+    """Numbers of clusters."""
 
     clusters: list[str] = field(default_factory=list)
-    classes: list[MachineClass] = field(default_factory=list)
     _cluster: dict[str, int] = field(default_factory=dict)
-    _class: dict[MachineClass, int] = field(default_factory=dict)
 
     def cluster(self, name: str) -> int:
         """A cluster's number; -1 for none."""
@@ -43,11 +42,3 @@ class Names:
     def find_cluster(self, name: str) -> int:
         """The number of a cluster that is known; -2, which no machine has, for any other."""
         return self._cluster.get(name, -2)
-
-    def machine_class(self, found: MachineClass) -> int:
-        """A class's number."""
-        number = self._class.get(found)
-        if number is None:
-            number = self._class[found] = len(self.classes)
-            self.classes.append(found)
-        return number

@@ -108,7 +108,7 @@ class Api:
         cluster = text(request, "cluster")
         if cluster:
             left &= fleet_map.cluster == self._fleet.names.find_cluster(cluster)
-        classes = self._fleet.names.classes
+        classes = fleet_map.classes
         wanted = [text(request, n) for n in ("shard", "zone", "instance_type", "capacity_type")]
         if any(wanted) and len(fleet_map):
             told = [(c.shard, c.zone, c.instance_type, CAPACITY[c.capacity_type]) for c in classes]
@@ -233,7 +233,7 @@ class Api:
 
     async def whatif_choices(self, request: Request) -> Response:
         """What a change may name."""
-        classes = self._fleet.names.classes
+        classes = self._fleet.map.classes
         return answer(
             request,
             {

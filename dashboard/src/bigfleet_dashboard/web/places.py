@@ -112,12 +112,11 @@ def providers(fleet: Fleet) -> dict[str, object]:
 def prices(fleet: Fleet) -> list[dict[str, object]]:
     """What there is to be had, by class: price, risk, and how many are where."""
     fleet_map = fleet.map
-    rows = []
-    for number, found in enumerate(fleet.names.classes):
-        here = fleet_map.cls == number
-        if not here.any():
-            continue
-        counts = np.bincount(fleet_map.state[here], minlength=len(STATES))
+    rows, cells = [], len(fleet_map.classes) * len(STATES)
+    table = np.bincount(fleet_map.cls * len(STATES) + fleet_map.state, minlength=cells)
+    for found, counts in zip(
+        fleet_map.classes, table.reshape(-1, len(STATES)).tolist(), strict=True
+    ):
         rows.append(
             {
                 "instance_type": found.instance_type,
@@ -126,8 +125,8 @@ def prices(fleet: Fleet) -> list[dict[str, object]]:
                 "price_per_hour": found.price,
                 "interruption_probability": found.probability,
                 "shard": found.shard,
-                "machines": int(here.sum()),
-                "by_state": {STATES[n]: int(counts[n]) for n in range(1, len(STATES)) if counts[n]},
+                "machines": sum(counts),
+                "by_state": {STATES[n]: counts[n] for n in range(1, len(STATES)) if counts[n]},
             }
         )
     return sorted(rows, key=lambda r: (r["instance_type"], r["capacity_type"], r["zone"]))
@@ -172,8 +171,8 @@ def _failures(fleet: Fleet) -> dict[str, int]:
 def _zones(fleet: Fleet) -> list[dict[str, object]]:
     """Machines by zone and state, as the shards list them."""
     fleet_map = fleet.map
-    zones = sorted({c.zone for c in fleet.names.classes})
-    of_class = np.array([zones.index(c.zone) for c in fleet.names.classes], np.int64)
+    zones = sorted({c.zone for c in fleet_map.classes})
+    of_class = np.array([zones.index(c.zone) for c in fleet_map.classes], np.int64)
     rows = []
     for number, zone in enumerate(zones):
         here = of_class[fleet_map.cls] == number if len(fleet_map) else np.zeros(0, np.bool_)

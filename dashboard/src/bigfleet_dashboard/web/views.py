@@ -215,11 +215,9 @@ def cluster_document(fleet: Fleet, name: str) -> dict[str, object] | None:
         return None
     fleet_map = fleet.map
     here = np.flatnonzero(fleet_map.cluster == fleet.names.find_cluster(name))
-    kinds = Counter(
-        CAPACITY[fleet.names.classes[int(c)].capacity_type] for c in fleet_map.cls[here]
-    )
-    zones = Counter(fleet.names.classes[int(c)].zone for c in fleet_map.cls[here])
-    types = Counter(fleet.names.classes[int(c)].instance_type for c in fleet_map.cls[here])
+    kinds = Counter(CAPACITY[fleet_map.classes[int(c)].capacity_type] for c in fleet_map.cls[here])
+    zones = Counter(fleet_map.classes[int(c)].zone for c in fleet_map.cls[here])
+    types = Counter(fleet_map.classes[int(c)].instance_type for c in fleet_map.cls[here])
     binding = fleet.coordinator.bindings.get(name)
     return {
         **row,

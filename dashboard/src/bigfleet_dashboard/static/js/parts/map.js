@@ -35,7 +35,7 @@ export function fleetMap(open) {
     data = {
       ...document_,
       state: decode(document_.state, Uint8Array),
-      cls: decode(document_.class, Uint16Array),
+      cls: decode(document_.class, document_.class_bits === 32 ? Uint32Array : Uint16Array),
       cluster: decode(document_.cluster, Uint16Array),
       counts: document_.count ? decode(document_.count, Uint32Array) : null,
     };
