@@ -374,9 +374,3 @@ class Shard:
     def _let_go(self, cluster: str) -> None:
         self.needs.let_go(cluster)
         self.forced.asked_for_less(cluster, self.world.clock.now())
-
-    async def _tidy_forgotten(self) -> None:
-        try:
-            await self.forgotten.keep(lambda cluster: bool(self.book.bound(cluster)))
-        except OSError as error:
-            _log.warning("forgotten clusters stay in their file: %s", error)

@@ -24,7 +24,7 @@ async def _gibberish(request: bytes, context: Context) -> bytes:
 async def served() -> AsyncIterator[tuple[ProviderClient, Calls]]:
     """A client of a server that answers everything alike, and what it counted."""
     server = grpc.aio.server()
-    handler = grpc.unary_unary_rpc_method_handler(_gibberish)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(_gibberish)
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(SERVICE, dict.fromkeys(METHODS, handler)),)
     )

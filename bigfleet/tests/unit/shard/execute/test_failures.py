@@ -104,9 +104,9 @@ def test_bootstraps_that_fail_together_are_one_failure_and_a_blob_ends_it() -> N
 
 def test_what_fails_after_the_clock_went_back_counts_again() -> None:
     late, early = 86_400 * SECOND, 10 * SECOND
-    events = [StockOut(OFFERING, late, F.QUOTA), BootstrapFailed("c-1", late)]
-    events += [StockOut(OFFERING, early, F.QUOTA), BootstrapFailed("c-1", early)]
-    carry = remembered(Carry(), events)
+    carry = Carry()
+    for at in (late, early):
+        carry = remembered(carry, [StockOut(OFFERING, at, F.QUOTA), BootstrapFailed("c-1", at)])
     assert carry.cooling(early) == {OFFERING}
     assert carry.backed_off(early) == {"c-1"}
 
