@@ -129,6 +129,10 @@ class GrpcLine:
                 self._reading = None
         if isinstance(message, pb.ShardMessage):
             return message
+        if message is None:
+            # What the library hands over instead of bytes that are no message. The call goes on.
+            self.drop()
+            raise LineClosedError("INTERNAL", "a frame of the shard cannot be decoded")
         ended = await self._ended()
         if ended.code == "OK":
             return None
