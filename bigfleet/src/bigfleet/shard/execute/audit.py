@@ -1,8 +1,8 @@
 """The audit log: one JSON line for every decision and its end.
 
 A record costs the event loop one append to a bounded queue; lines are made and written away from
-it, many at a time. A full queue drops the newest and counts them; a disk that refuses is told once
-and counted. Nothing here ever holds up an action.
+it, many at a time. A full queue drops the newest, a disk that refuses loses what it is given: both
+are counted, and told when they begin and when they are over. Nothing here ever holds up an action.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class AuditLog:
         self._waiting: deque[Decision] = deque()
         self._more = asyncio.Event()
         self._failing = False
+        self._behind = False
         self.dropped = 0
         """Records that found the queue full."""
         self.lost = 0
@@ -45,8 +46,9 @@ class AuditLog:
     def record(self, decision: Decision) -> None:
         """One more line; dropped when too many wait."""
         if len(self._waiting) >= self._most:
-            if not self.dropped:
-                _log.warning("audit log falls behind; records are dropped")
+            if not self._behind:
+                _log.warning("audit log falls behind; records are dropped until it has caught up")
+            self._behind = True
             self.dropped += 1
             return
         self._waiting.append(decision)
@@ -66,6 +68,9 @@ class AuditLog:
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             await self._offload(lambda batch=batch: self._write_all(batch))  # type: ignore[misc]
+        if self._behind:
+            _log.info("audit log has caught up", extra={"dropped": self.dropped})
+        self._behind = False
 
     def _write_all(self, batch: Sequence[Decision]) -> None:
         try:

@@ -72,18 +72,24 @@ def test_every_ended_action_is_written_down() -> None:
     assert {record["cycle"] for record in records} == {12}
 
 
-def test_a_full_queue_drops_and_counts_and_never_waits() -> None:
+def test_a_full_queue_drops_and_counts_and_never_waits(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     lines: list[bytes] = []
 
     async def main() -> None:
         log = AuditLog(lines.append, at_once, queue=10)
-        for number in range(25):
-            log.record(decision(number))
-        assert log.dropped == 15
-        await log.flush()
+        for times in (1, 2):
+            for number in range(25):
+                log.record(decision(number))
+            assert log.dropped == 15 * times
+            await log.flush()
+            await log.flush()
 
     asyncio.run(main())
-    assert len(b"".join(lines).splitlines()) == 10
+    assert len(b"".join(lines).splitlines()) == 20
+    said = [(r.message, r.__dict__.get("dropped")) for r in caplog.records]
+    assert [dropped for words, dropped in said if words == "audit log has caught up"] == [15, 30]
+    assert sum(words.startswith("audit log falls behind") for words, _ in said) == 2
 
 
 def test_a_disk_that_refuses_is_told_once_and_the_log_goes_on(
