@@ -24,15 +24,18 @@ async def serve_all(settings: AllInOneSettings, stop: asyncio.Event) -> None:
     from bigfleet.cli.shard import serve_shard
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(serve_coordinator(settings.coordinator(), stop))
+        group.create_task(serve_coordinator(settings.coordinator(), stop, "--coordinator-"))
         group.create_task(serve_shard(settings.shard(), stop))
 
 
 def all_in_one_command() -> Any:
     """The command, with a flag for every setting."""
     from bigfleet.cli.all_in_one_settings import AllInOneSettings
+    from bigfleet.cli.coordinator import coordinator_refusals
     from bigfleet.cli.process import process_command
+    from bigfleet.cli.shard import shard_refusals
 
-    command = process_command(AllInOneSettings, serve_all, ())
+    refusals = (*coordinator_refusals(), *shard_refusals())
+    command = process_command(AllInOneSettings, serve_all, refusals)
     command.__doc__ = "Run a coordinator and one shard in one process, for a small fleet."
     return command

@@ -16,8 +16,10 @@ EXAMPLES = (
 )
 
 
-async def serve_coordinator(settings: CoordinatorSettings, stop: asyncio.Event) -> None:
-    """Serve a coordinator until told to stop."""
+async def serve_coordinator(
+    settings: CoordinatorSettings, stop: asyncio.Event, flags: str = "--"
+) -> None:
+    """Serve a coordinator until told to stop; `flags` is what the names of its flags begin with."""
     from bigfleet.cli.process import version
     from bigfleet.coordinator.server import Serving, serve
     from bigfleet.coordinator.store.opening import open_store
@@ -31,6 +33,7 @@ async def serve_coordinator(settings: CoordinatorSettings, stop: asyncio.Event) 
         tls=settings.tls_files(),
         export_dir=settings.snapshot_export_dir,
         version=version(),
+        flags=flags,
     )
     # While a round is planned in its thread, answers must not wait long for the interpreter: a
     # report passes through it a few times, and each time would wait 5 ms by default.
@@ -38,16 +41,21 @@ async def serve_coordinator(settings: CoordinatorSettings, stop: asyncio.Event) 
     await serve(serving, stop, open_store)
 
 
-def coordinator_command() -> Any:
-    """The command, with a flag for every setting."""
-    from bigfleet.cli.process import process_command
-    from bigfleet.coordinator.settings import CoordinatorSettings
+def coordinator_refusals() -> tuple[type[Exception], ...]:
+    """What a coordinator ends with in one line."""
     from bigfleet.coordinator.state import StateError
     from bigfleet.coordinator.store.errors import StoreError
     from bigfleet.observe.http import HttpError
     from bigfleet.wire.errors import WireError
 
-    refusals = (StoreError, StateError, HttpError, WireError)
-    command = process_command(CoordinatorSettings, serve_coordinator, refusals)
+    return (StoreError, StateError, HttpError, WireError)
+
+
+def coordinator_command() -> Any:
+    """The command, with a flag for every setting."""
+    from bigfleet.cli.process import process_command
+    from bigfleet.coordinator.settings import CoordinatorSettings
+
+    command = process_command(CoordinatorSettings, serve_coordinator, coordinator_refusals())
     command.__doc__ = "Run a coordinator: which shard has what, and machines that change shards."
     return command

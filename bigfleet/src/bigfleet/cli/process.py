@@ -41,12 +41,14 @@ def process_command(
         configure_logs(getattr(loaded, "log_format", "text"), getattr(loaded, "log_level", "info"))
         try:
             uvloop.run(_until_told(loaded, serve))
-        except refusals as error:
-            raise FailureError(str(error)) from error
         except CommandError:
             raise
         except Exception as error:
-            for leaf in _leaves(error):
+            leaves = _leaves(error)
+            if all(isinstance(leaf, refusals) for leaf in leaves):
+                told = "; ".join(dict.fromkeys(map(str, leaves)))
+                raise FailureError(told) from error
+            for leaf in leaves:
                 why = f"{type(leaf).__name__}: {leaf}"
                 _log.error("component exited", extra={"error": why}, exc_info=leaf)
             raise FailureError("a part of the component failed; its log says which") from error

@@ -57,18 +57,23 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
     await serve(settings.tuning(), serving, stop, listening, warm_up)
 
 
-def shard_command() -> Any:
-    """The command, with a flag for every setting."""
-    from bigfleet.cli.process import process_command
+def shard_refusals() -> tuple[type[Exception], ...]:
+    """What a shard ends with in one line."""
     from bigfleet.observe.http import HttpError
     from bigfleet.observe.tracing import TracingError
     from bigfleet.shard.disk import DiskError
     from bigfleet.shard.errors import ShardError
     from bigfleet.shard.reconcile.errors import ReconcileError
-    from bigfleet.shard.settings import ShardSettings
     from bigfleet.wire.errors import WireError
 
-    refusals = (DiskError, ShardError, ReconcileError, HttpError, WireError, TracingError)
-    command = process_command(ShardSettings, serve_shard, refusals)
+    return (DiskError, ShardError, ReconcileError, HttpError, WireError, TracingError)
+
+
+def shard_command() -> Any:
+    """The command, with a flag for every setting."""
+    from bigfleet.cli.process import process_command
+    from bigfleet.shard.settings import ShardSettings
+
+    command = process_command(ShardSettings, serve_shard, shard_refusals())
     command.__doc__ = "Run a shard: decide which machines serve which cluster, and see to it."
     return command

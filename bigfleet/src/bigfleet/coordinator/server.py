@@ -54,6 +54,8 @@ class Serving:
     tls: TlsFiles | None = None
     export_dir: Path | None = None
     version: str = "0"
+    flags: str = "--"
+    """What the names of its flags begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,14 @@ async def serve(
     try:
         coordinator = Coordinator(serving.replica, serving.advertise, world)
         add_coordinator(server.grpc, coordinator)
-        listening = await server.start(serving.listen)
+        listening = await server.start(serving.listen, f"{serving.flags}listen")
         coordinator.leading.address = serving.advertise or listening
-        readiness = _Readiness(coordinator.not_ready())
-        http = HttpServer.start(serving.metrics_addr, Pages(metrics.registry, readiness.__str__))
-        _log.info("coordinator listening", extra={"id": serving.replica, "addr": listening})
-        on_listening(Listening(listening, coordinator, "" if http is None else http.address))
+        readiness, http = _Readiness(coordinator.not_ready()), None
         try:
+            pages = Pages(metrics.registry, readiness.__str__)
+            http = HttpServer.start(serving.metrics_addr, pages, f"{serving.flags}metrics-addr")
+            _log.info("coordinator listening", extra={"id": serving.replica, "addr": listening})
+            on_listening(Listening(listening, coordinator, "" if http is None else http.address))
             await _live(coordinator, server, readiness, stop)
         except ExceptionGroup as group:
             # What cannot be helped is told by itself, not as one of a group.

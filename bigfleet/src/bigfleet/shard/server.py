@@ -96,16 +96,16 @@ async def serve(
         rpc.add_ShardReadServicer_to_server(ShardReadServicer(facade, parsing), server.grpc)
         rpc.add_ShardAdminServicer_to_server(ShardAdminServicer(facade), server.grpc)
         address = await server.start(serving.listen)
-        readiness = _Readiness(shard.not_ready())
+        readiness, http = _Readiness(shard.not_ready()), None
         pages = Pages(
             shard.metrics.registry,
             readiness.__str__,
             debug_pages(shard.outputs.cycles, asyncio.get_running_loop()),
             shard.deciding,
         )
-        http = HttpServer.start(serving.metrics_addr, pages)
-        on_listening(Listening(address, shard))
         try:
+            http = HttpServer.start(serving.metrics_addr, pages)
+            on_listening(Listening(address, shard))
             await _live(shard, server, readiness, stop)
         finally:
             await server.stop(_LET_CALLS_END)

@@ -1,0 +1,47 @@
+"""A port that somebody else has: one line with the port and the flag, whichever process it is."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = "from bigfleet.cli.main import main; main()"
+
+
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        ("coordinator", {"--listen": "taken", "--metrics-addr": "0"}),
+        ("coordinator", {"--listen": "free", "--metrics-addr": "taken"}),
+        ("all-in-one", {"--coordinator-listen": "taken", "--coordinator-metrics-addr": "0"}),
+        ("all-in-one", {"--coordinator-listen": "free", "--coordinator-metrics-addr": "taken"}),
+    ],
+)
+def test_a_taken_port_is_told_with_its_flag(
+    command: str, flags: dict[str, str], tmp_path: Path
+) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        taken = f"127.0.0.1:{held.getsockname()[1]}"
+        where = {"taken": taken, "free": "127.0.0.1:0", "0": "0"}
+        words = [f"{flag}={where[what]}" for flag, what in flags.items()]
+        if command == "all-in-one":
+            words += ["--listen=127.0.0.1:0", "--metrics-addr=0"]
+        ended = subprocess.run(
+            [sys.executable, "-c", RUN, command, "--data-dir", str(tmp_path), *words],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    (flag,) = [flag for flag, what in flags.items() if what == "taken"]
+    *_, last = ended.stderr.splitlines()
+    assert ended.returncode == 1
+    assert last.startswith(f"bigfleet: cannot listen on {taken}: ")
+    assert flag in last
+    assert "Traceback" not in ended.stderr
