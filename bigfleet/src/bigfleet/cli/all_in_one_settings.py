@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, ValidationError, model_validator
 
 from bigfleet.coordinator.settings import CoordinatorSettings
 from bigfleet.shard.settings import ShardSettings
@@ -19,6 +19,19 @@ class AllInOneSettings(ShardSettings):
     coordinator_metrics_addr: str = Field(
         ":8790", description="Address of its /metrics and probes; 0 or empty switches them off."
     )
+
+    @model_validator(mode="after")
+    def _coordinator_holds_together(self) -> AllInOneSettings:
+        try:
+            self.coordinator()
+        except ValidationError as error:
+            told = "; ".join(
+                str(one["msg"]).removeprefix("Value error, ") for one in error.errors()
+            )
+            for flag in ("listen", "metrics-addr"):
+                told = told.replace(f"--{flag}", f"--coordinator-{flag}")
+            raise ValueError(told) from None
+        return self
 
     def coordinator(self) -> CoordinatorSettings:
         """The coordinator's settings."""

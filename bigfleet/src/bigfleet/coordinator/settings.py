@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
+from bigfleet.coordinator.store.etcd import EtcdAddress
 from bigfleet.coordinator.store.interface import StorePlace
 from bigfleet.observe.settings import ProcessSettings
 from bigfleet.wire.errors import TlsFilesError
@@ -19,6 +20,9 @@ from bigfleet.wire.tls import TlsFiles
 
 SQLITE = "sqlite"
 ETCD = "etcd://"
+_EVERYWHERE: Final = ("", "0.0.0.0", "[::]")
+"""Hosts to listen at and not to dial."""
+_OFF: Final = ("", "0")
 
 
 class CoordinatorSettings(ProcessSettings):
@@ -58,10 +62,17 @@ class CoordinatorSettings(ProcessSettings):
             raise ValueError(
                 f"--store {self.store!r} is no store: write sqlite, or etcd://host:2379,host:2379"
             )
-        if self.store != SQLITE and self.address.startswith(":"):
+        if not _is_address(self.listen):
+            raise ValueError(f"--listen {self.listen!r} is no address: write host:port or :port")
+        if self.metrics_addr not in _OFF and not _is_address(self.metrics_addr):
             raise ValueError(
-                "--advertise-addr is missing: callers of the other replicas are sent there; give "
-                "host:port, or a host in --listen"
+                f"--metrics-addr {self.metrics_addr!r} is no address: write host:port, :port, or 0 "
+                "for none"
+            )
+        if self.store != SQLITE and self.address.rpartition(":")[0] in _EVERYWHERE:
+            raise ValueError(
+                f"--advertise-addr is missing: callers of the other replicas are sent there, and "
+                f"nobody can dial {self.address}; give host:port, or a host in --listen"
             )
         if bool(self.store_username) != (self.store_password_file is not None):
             raise ValueError("--store-username and --store-password-file belong together")
@@ -70,9 +81,11 @@ class CoordinatorSettings(ProcessSettings):
         except TlsFilesError as error:
             raise ValueError(str(error)) from None
         try:
-            self.store_place()
+            place = self.store_place()
         except TlsFilesError as error:
             raise ValueError(str(error).replace("--tls-", "--store-tls-")) from None
+        if place.address != SQLITE:
+            EtcdAddress.of(place.address, place.tls, place.username, place.password_file)
         return self
 
     @property
@@ -99,3 +112,8 @@ class CoordinatorSettings(ProcessSettings):
             username=self.store_username,
             password_file=self.store_password_file,
         )
+
+
+def _is_address(text: str) -> bool:
+    _, colon, port = text.rpartition(":")
+    return bool(colon) and port.isdecimal() and int(port) < 65536

@@ -47,6 +47,11 @@ def test_with_etcd_it_says_where_it_is_dialled() -> None:
     [
         ({"store": "postgres://x"}, "write sqlite, or etcd://"),
         ({"store": ETCD}, "--advertise-addr is missing"),
+        ({"store": ETCD, "listen": "0.0.0.0:7790"}, "nobody can dial 0.0.0.0:7790"),
+        ({"store": ETCD, "listen": "[::]:7790"}, "--advertise-addr is missing"),
+        ({"store": "etcd://e-1", "advertise_addr": "c:1"}, "e-1 is no host:port; write etcd://"),
+        ({"listen": "here"}, "--listen 'here' is no address: write host:port"),
+        ({"metrics_addr": "8790"}, "--metrics-addr '8790' is no address"),
         ({"tls_cert": "c"}, "add --tls-key and --tls-ca"),
         ({"store_tls_cert": "c"}, "add --store-tls-key and --store-tls-ca"),
         ({"store_username": "u"}, "belong together"),

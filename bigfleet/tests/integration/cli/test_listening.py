@@ -1,4 +1,4 @@
-"""A port that somebody else has: one line with the port and the flag, whichever process it is."""
+"""Where nobody can listen: one line with the address and the flag, whichever process it is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from bigfleet.cli.all_in_one_settings import AllInOneSettings
+from bigfleet.observe.settings import SettingsError
 
 RUN = "from bigfleet.cli.main import main; main()"
 
@@ -45,3 +48,15 @@ def test_a_taken_port_is_told_with_its_flag(
     assert last.startswith(f"bigfleet: cannot listen on {taken}: ")
     assert flag in last
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "complaint"),
+    [
+        ("coordinator_listen", "--coordinator-listen 'here' is no address"),
+        ("coordinator_metrics_addr", "--coordinator-metrics-addr 'here' is no address"),
+    ],
+)
+def test_what_is_no_address_is_told_before_anything_starts(flag: str, complaint: str) -> None:
+    with pytest.raises(SettingsError, match=complaint):
+        AllInOneSettings.load({flag: "here"})
