@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 
 from bigfleet.model import (
+    LABEL_HOSTNAME,
     Machine,
     MachineState,
     Need,
@@ -52,6 +53,23 @@ def in_many_places(case: Case, rng: Random) -> Case:
     machines = [_elsewhere(_freed(m, rng), rng) for m in case.machines]
     facts = {name: _burdened(known, rng) for name, known in case.facts.items()}
     return _again(replace(case, machines=machines, facts=facts), needs)
+
+
+def over_hosts(case: Case, rng: Random) -> Case:
+    """Most needs are spread over hosts as well, and a few machines have a host's name."""
+    needs = [_over_hosts(need) if rng.random() < 0.7 else need for need in case.needs]
+    machines = [
+        replace(m, labels={**m.labels, LABEL_HOSTNAME: m.id}) if rng.random() < 0.2 else m
+        for m in case.machines
+    ]
+    return _again(replace(case, machines=machines), needs)
+
+
+def _over_hosts(need: Need) -> Need:
+    p = need.profile
+    spread = [*p.spread, Spread(LABEL_HOSTNAME, 1)]
+    profile = Profile.of(p.requirements, spread, p.priority, p.interruption, p.reclamation)
+    return replace(need, profile=profile)
 
 
 def _shunning(need: Need, rng: Random) -> Need:

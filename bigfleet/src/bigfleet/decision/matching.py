@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.model import Profile, Requirement, SpreadMode
+from bigfleet.model import LABEL_HOSTNAME, Profile, Requirement, SpreadMode
 from bigfleet.model.columns import ClassTable, MachineColumns
 
 U8 = npt.NDArray[np.uint8]
@@ -130,10 +130,11 @@ def column_mask(requirement: Requirement, fleet: MachineColumns) -> U8:
 
 
 def _split(profile: Profile, columns: frozenset[str]) -> Shape:
+    # Every machine is a host of its own, so hosts never differ by more than one.
     spread = tuple(
         (s.key, max(1, s.max_skew))
         for s in profile.spread
-        if s.when is SpreadMode.DO_NOT_SCHEDULE and not profile.same
+        if s.when is SpreadMode.DO_NOT_SCHEDULE and s.key != LABEL_HOSTNAME and not profile.same
     )
     return Shape(
         by_class=tuple(r for r in profile.requirements if r.key not in columns),

@@ -29,6 +29,7 @@ from bigfleet.model.lifecycle import (
 )
 from bigfleet.model.machine import (
     LABEL_CAPACITY_TYPE,
+    LABEL_HOSTNAME,
     LABEL_INSTANCE_TYPE,
     LABEL_ZONE,
     CapacityType,
@@ -71,6 +72,7 @@ __all__ = [
     "ALLOCATABLE",
     "BOUND",
     "LABEL_CAPACITY_TYPE",
+    "LABEL_HOSTNAME",
     "LABEL_INSTANCE_TYPE",
     "LABEL_ZONE",
     "LEGAL_MOVES",

@@ -22,6 +22,8 @@ from bigfleet.model.resources import Resources
 LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 LABEL_CAPACITY_TYPE: Final = "bigfleet.lucy.sh/capacity-type"
+LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
+"""What every node has, each a value of its own, and no provider can say of a slot."""
 
 _MICRO: Final = 1_000_000
 

@@ -12,7 +12,7 @@ from fleets import case as case_of
 from oracle import OraclePlan
 from seen import mixed_case
 from sizes import chunks, label
-from variations import in_many_places
+from variations import in_many_places, over_hosts
 
 seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 120), ids=label)
 MILLE = 1000
@@ -29,6 +29,11 @@ def test_the_fast_engine_and_the_oracle_give_equal_plans(seeds: range) -> None:
 @pytest.mark.parametrize("seeds", chunks(160, 5_000, 40), ids=label)
 def test_they_agree_on_gangs_that_choose_among_many_places(seeds: range) -> None:
     compare((seed, in_many_places(case_of(seed, PLACES), Random(seed))) for seed in seeds)
+
+
+@pytest.mark.parametrize("seeds", chunks(160, 5_000, 40), ids=label)
+def test_they_agree_on_needs_that_are_spread_over_hosts(seeds: range) -> None:
+    compare((seed, over_hosts(mixed_case(seed), Random(seed))) for seed in seeds)
 
 
 def compare(cases: Iterable[tuple[int, Case]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bigfleet.model import Machine, MachineState, Stamp
+from bigfleet.model import LABEL_HOSTNAME, Machine, MachineState, Stamp
 from bigfleet.model.profile import SpreadMode
 from bigfleet.model.resources import is_uniform_multiple
 from oracle.credit import claim_in_order
@@ -237,13 +237,13 @@ def commit(world: World, row: Row, taken: Iterable[Machine]) -> None:
 
 
 def constraints(row: Row) -> list[tuple[str, int]]:
-    """Same wins over spread on one need, also where its gangs are folded."""
+    """Same wins over spread on one need, also where its gangs are folded; hosts never bind."""
     if row.is_gang or row.folded:
         return []
     return [
         (s.key, max(1, s.max_skew))
         for s in row.need.profile.spread
-        if s.when is SpreadMode.DO_NOT_SCHEDULE
+        if s.when is SpreadMode.DO_NOT_SCHEDULE and s.key != LABEL_HOSTNAME
     ]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from bigfleet.decision import ActionKind, Carry, Policy, Reason
 from bigfleet.decision.policy import SECOND
-from bigfleet.model import CapacityType, Need
+from bigfleet.model import LABEL_HOSTNAME, CapacityType, Need
 from bigfleet.model.facts import ClusterFacts
 from worlds import NOW, ZONE, A, B, S, after, decide, label, machine, need, replace, serving, shard
 
@@ -278,3 +278,11 @@ def test_a_place_where_nothing_may_be_created_does_not_count_for_the_skew() -> N
     # The small one turns out redundant. Without it two stand against one, which the skew allows.
     outcome = decide(fleet, [row], Policy(quotas={("q", "r"): 0}))
     assert set(outcome.does) == {"m-1", "m-2", "m-large"}
+
+
+@pytest.mark.parametrize("state", [S.IDLE, S.SPECULATIVE])
+def test_pods_spread_over_hosts_are_served_by_machines_that_have_no_host_yet(state: S) -> None:
+    row = need(cpu=12, unit=4, spread=(LABEL_HOSTNAME, 1))
+    outcome = decide([machine(f"m-{i}", state) for i in range(5)], [row])
+    assert outcome.serves() == {"m-0", "m-1", "m-2"}
+    assert outcome.satisfied()
