@@ -8,6 +8,7 @@ from oracle.acquire import acquire, can_serve, commit, constraints, satisfied, u
 from oracle.world import Row, Vector, World, covered
 
 S = MachineState
+Room = dict[tuple[str, int], dict[str, int]]
 
 
 def preempt(world: World) -> None:
@@ -86,7 +87,7 @@ def _pick(world: World, row: Row, left: Vector, budget: dict[str, int] | None) -
     return picks
 
 
-def _room(world: World, row: Row) -> dict[str, dict[str, int]]:
+def _room(world: World, row: Row) -> Room:
     """Per constraint and value: how many more a need with spread could take once they are free."""
     keys = [key for key, _ in constraints(row)]
     could = [
@@ -96,23 +97,23 @@ def _room(world: World, row: Row) -> dict[str, dict[str, int]]:
         if set(keys) <= (labels := m.matchable_labels()).keys()
     ]
     have = [world.machines[mid].matchable_labels() for mid in [*row.claims, *row.expected]]
-    room: dict[str, dict[str, int]] = {}
+    room: Room = {}
     for key, skew in constraints(row):
         counts = {labels[key]: 0 for labels in could}
         for labels in have:
             if key in labels:
                 counts[labels[key]] = counts.get(labels[key], 0) + 1
         floor = min(counts.values(), default=0)
-        room[key] = {value: floor + skew - count for value, count in counts.items()}
+        room[key, skew] = {value: floor + skew - count for value, count in counts.items()}
     return room
 
 
-def _has_room(room: dict[str, dict[str, int]], m: Machine, picks: list[Machine]) -> bool:
+def _has_room(room: Room, m: Machine, picks: list[Machine]) -> bool:
     labels = m.matchable_labels()
     return all(
         key in labels
         and sum(p.matchable_labels()[key] == labels[key] for p in picks) < left.get(labels[key], 0)
-        for key, left in room.items()
+        for (key, _), left in room.items()
     )
 
 

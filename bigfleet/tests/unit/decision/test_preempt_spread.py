@@ -1,8 +1,8 @@
 """Preempt for a need with spread: only what it may take once it is free."""
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import Machine, Need, Stamp
-from worlds import A, B, S, decide, machine, need, serving
+from bigfleet.model import Machine, Need, Profile, Spread, Stamp
+from worlds import A, B, S, decide, machine, need, replace, serving
 
 K = ActionKind
 ZONE = "topology.kubernetes.io/zone"
@@ -35,6 +35,13 @@ def test_nobody_is_preempted_in_a_zone_that_is_full_already() -> None:
     wider = spread(16, skew=2)
     fleet = [*held(wider, "z-a", "z-a", "z-b"), *victims]
     assert decide(fleet, [wider, low]).does == {"b-0": K.PREEMPT}
+
+
+def test_of_two_constraints_on_one_label_the_tighter_holds() -> None:
+    low, victims = lower("z-a", "z-a")
+    both = Profile.of((), [Spread(ZONE, 1), Spread(ZONE, 2)], priority=1000)
+    high = replace(spread(16), profile=both)
+    assert decide([*held(high, "z-a", "z-a", "z-b"), *victims], [high, low]).does == {}
 
 
 def test_victims_of_one_cycle_count_for_each_other() -> None:
