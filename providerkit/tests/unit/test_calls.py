@@ -108,8 +108,8 @@ async def test_gone_counts_as_a_success_of_the_call() -> None:
 
 
 async def test_a_blocking_call_leaves_the_loop_alone() -> None:
-    caller = Caller(Runtime(), Metrics(), classify)
-    assert await caller.blocking("Other", lambda: 7) == 7
+    caller = Caller(Runtime(), Metrics(), classify, ("Run",))
+    assert await caller.blocking("Run", lambda: 7) == 7
     caller.close()
 
 
@@ -131,3 +131,13 @@ def test_pauses_grow_with_full_jitter_up_to_thirty_seconds() -> None:
         assert min(pauses) >= 0
         assert longest / 2 < max(pauses) <= longest
     assert pause_before(runtime, 0, Retryable("x", after=99.0)) == 99.0
+
+
+async def test_a_call_that_was_not_declared_is_refused_by_name() -> None:
+    caller, _, _ = made()
+
+    async def work() -> None:
+        return
+
+    with pytest.raises(ValueError, match=r"'Runn' is not declared; add it to ProviderSpec\.calls"):
+        await caller.awaiting("Runn", work)

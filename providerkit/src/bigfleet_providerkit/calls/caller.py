@@ -92,7 +92,7 @@ class Caller:
     async def _once(self, op: str, work: Callable[[], Awaitable[T]]) -> T:
         limiter = self._limiters.get(op)
         if limiter is None:
-            limiter = self._limiters[op] = Limiter(self._runtime.clock)
+            raise ValueError(f"API call {op!r} is not declared; add it to ProviderSpec.calls")
         await limiter.wait()
         began = self._runtime.clock.monotonic()
         try:
