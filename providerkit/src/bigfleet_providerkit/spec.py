@@ -144,4 +144,4 @@ class ProviderSpec(Generic[O]):
     def default_label(self, options: O) -> str:
         """The label used when `--provider` is not given."""
         region = self.region(options)
-        return f"{self.name}-{region}" if region else self.name
+        return f"{self.name}-{region}".lower() if region else self.name

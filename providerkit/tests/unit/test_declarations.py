@@ -131,3 +131,17 @@ async def test_a_map_of_images_has_one_for_every_architecture_on_offer() -> None
     options = KitOptions(use_fake_backend=True, image={"amd64": "img-1"})
     with pytest.raises(OptionError, match="no image for arm64"):
         await start(arm, options, listen=False)
+
+
+@pytest.mark.parametrize(("region", "label"), [("ASH", "test-ash"), ("", "test")])
+async def test_the_default_label_is_one_that_tags_can_hold(region: str, label: str) -> None:
+    spec = dataclasses.replace(SPEC, region=lambda options: region)
+    async with world(spec) as w:
+        assert w.running.settings.label == label
+
+
+@pytest.mark.parametrize("region", ["eu_west", "x" * 40])
+async def test_a_default_label_that_is_none_asks_for_another(region: str) -> None:
+    spec = dataclasses.replace(SPEC, region=lambda options: region)
+    with pytest.raises(OptionError, match="is no label for hosts; give one with --provider"):
+        await start(spec, KitOptions(use_fake_backend=True), listen=False)

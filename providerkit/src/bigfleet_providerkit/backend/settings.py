@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
+from bigfleet_providerkit.errors import OptionError
 from bigfleet_providerkit.machines.state import Kind
 from bigfleet_providerkit.offerings.offering import Offering
-from bigfleet_providerkit.options.model import KitOptions
+from bigfleet_providerkit.options.model import LABEL, KitOptions
 from bigfleet_providerkit.spec import ProviderSpec, Timeouts
 
 O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
@@ -60,8 +61,14 @@ def settings_from(
         heal = HEAL_AFTER if delete else 0.0
     refresh = options.price_refresh
     poll = options.poll_interval
+    label = options.provider or spec.default_label(options)
+    if not LABEL.fullmatch(label):
+        raise OptionError(
+            f"{label!r} is no label for hosts; give one with --provider: a-z, 0-9 and -, "
+            "at most 40 characters"
+        )
     return Settings(
-        label=options.provider or spec.default_label(options),
+        label=label,
         timeouts=_timeouts(spec.declared_timeouts(options), options),
         heal_after=heal,
         reconcile_interval=options.reconcile_interval,

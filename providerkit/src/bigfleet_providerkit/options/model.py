@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from bigfleet_providerkit.options.units import Duration, Rates, Size, TextMap
 
 MOST_METADATA = 8 * 1024 * 1024
+LABEL = re.compile(r"[a-z0-9-]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class KitOptions(BaseModel):
     @field_validator("provider")
     @classmethod
     def _label_fits(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[a-z0-9-]{1,40}", value):
+        if value is not None and not LABEL.fullmatch(value):
             raise ValueError(f"{value!r} is no label; use a-z, 0-9 and -, at most 40 characters")
         return value
 
