@@ -72,8 +72,9 @@ def run(spec: ProviderSpec[O], argv: list[str], environ: Mapping[str, str]) -> i
         return uvloop.run(check(spec, options, form))
     from bigfleet_providerkit.admin.client import ask
 
-    print(ask(options.state, [*words, "yes"] if confirmed else words))
-    return 0
+    answer = ask(options.state, [*words, "yes"] if confirmed else words)
+    print(json.dumps(answer, indent=2))
+    return 1 if "error" in answer else 0
 
 
 def _form_of(argv: list[str]) -> tuple[str, list[str]]:

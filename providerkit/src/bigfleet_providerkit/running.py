@@ -181,7 +181,8 @@ async def start(
         put, remove = slot_changes(loaded.ledger.inventory, books.shapes(), settings.label)
         loaded.ledger.seed(put, remove)
         kit.codec.check(max(books.slot_ids(), key=len, default=""))
-        kit.codec.know(record.id for record in loaded.ledger.inventory)
+        for record in loaded.ledger.inventory:
+            kit.codec.know((record.id, record.cluster))
         warn_about_age(spec, log, runtime.clock.now())
         backend = build_backend(
             spec, options, settings, substrate, loaded.ledger, books, kit, metrics

@@ -71,6 +71,8 @@ async def test_a_whole_life_over_grpc_with_a_durable_store(tmp_path: Path) -> No
         answer = inspect(tmp_path / "s.db", machine)
         assert '"state": "Speculative"' in answer
         assert '"machines": 9' in inspect(tmp_path / "s.db")
+        unknown = run("inspect", "no-such-machine", f"--state={tmp_path / 's.db'}")
+        assert (unknown.returncode, "there is no machine" in unknown.stdout) == (1, True)
         assert provider.stop() == 0
     log = (tmp_path / "log").read_text()
     assert " INFO rpc method=Create code=OK dur_ms=" in log

@@ -44,6 +44,11 @@ DIALECT = Dialect(
         ("- {size: s, zone: z, count: 1, price_usd_per_hour: 0}", "above 0"),
         ("- {size: s, zone: z, count: 1, taints: [x]}", "does not parse"),
         ("- {size: s, zone: z, count: 1, colour: red}", "unknown field 'colour'"),
+        (
+            "- {size: s, zone: z, count: 2}\n- {size: s, zone: z, count: 0}\n"
+            "- {size: s, zone: z, count: 2}",
+            "offering 3: same type, zone and capacity type as offering 1",
+        ),
         ("- {size: s, zone: z, count: -1}", "count is -1"),
         ("- {size: s, zone: z, count: 1, labels: {zone: a}}", "repeats a field"),
         ("- {size: s, zone: z, count: 1, resources: {cpu: x, memory: 1Gi}}", "'x' is not"),

@@ -1,10 +1,14 @@
 """Names and tags within a cloud's limits."""
 
+import dataclasses
+
 import pytest
 
-from bigfleet_providerkit import Binding, CapacityType, OptionError
+from bigfleet_providerkit import Binding, CapacityType, Limits, OptionError
 from bigfleet_providerkit.codec.tags import TagCodec, hashed, host_name
 from bigfleet_providerkit.errors import OptionError as SameError
+from bigfleet_providerkit.store.memory import MemoryStore
+from kitworld import SPEC, begin
 
 BINDING = Binding("p/Spot/t/z/003", "abcdefghij-1", CapacityType.SPOT, "cluster a")
 
@@ -49,3 +53,18 @@ def test_limits_are_checked_for_the_longest_id() -> None:
 
 def test_hosts_are_named_after_their_operation() -> None:
     assert host_name("abcdefghij-1a") == "bf-abcdefghij-1a"
+
+
+async def test_a_cluster_whose_tag_is_a_hash_is_recognised() -> None:
+    cluster = "prod/" + "x" * 60
+    narrow = dataclasses.replace(SPEC, limits=Limits(tag_value=63, blob=1024))
+    store = MemoryStore()
+    w = await begin(narrow, store=store)
+    codec = w.running.backend.steps._codec
+    assert codec.encode(cluster).startswith("h")
+    await w.configured(cluster)
+    assert codec.decode(codec.encode(cluster)) == cluster
+    after = await w.restart()
+    again = after.running.backend.steps._codec
+    assert again.decode(again.encode(cluster)) == cluster
+    await after.running.stop()

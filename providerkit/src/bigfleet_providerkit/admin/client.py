@@ -20,8 +20,8 @@ def request_of(words: list[str]) -> dict[str, object]:
     return {"command": command, "machine": rest[0] if rest else ""}
 
 
-def ask(state: str | None, words: list[str]) -> str:
-    """Send one command to the running process; its answer as indented JSON."""
+def ask(state: str | None, words: list[str]) -> dict[str, object]:
+    """Send one command to the running process; its answer."""
     if state in (None, "memory"):
         raise OptionError(f"{words[0]} needs --state, the path of the running provider's state")
     path = socket_path(Path(str(state)))
@@ -31,6 +31,13 @@ def ask(state: str | None, words: list[str]) -> str:
             connection.connect(str(path))
             connection.sendall(json.dumps(request_of(words)).encode() + b"\n")
             answer = connection.makefile("rb").readline()
+    except TimeoutError as error:
+        raise StartError(
+            f"{words[0]} has not ended within {SECONDS:.0f} s; it goes on in the provider, whose "
+            "log tells how it ends"
+        ) from error
     except OSError as error:
         raise StartError(f"no provider answers on {path}: {error}; is it running?") from error
-    return json.dumps(json.loads(answer), indent=2)
+    if not answer:
+        raise StartError(f"the provider on {path} ended before it answered {words[0]}")
+    return dict(json.loads(answer))

@@ -15,6 +15,7 @@ from bigfleet_providerkit.errors import ProviderKitError
 from bigfleet_providerkit.machines.transitions import operations_of
 
 LONGEST_PATH = 100
+ASKED_WITHIN = 10.0
 Answer = dict[str, object]
 
 
@@ -43,12 +44,16 @@ class AdminServer:
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
-                request = json.loads(await reader.readline())
+                async with asyncio.timeout(ASKED_WITHIN):
+                    request = dict(json.loads(await reader.readline()))
                 answer = await handle(backend, request)
-            except ValueError as error:
+            except (ValueError, TypeError, TimeoutError) as error:
                 answer = {"error": f"bad request: {error}"}
             except ProviderKitError as error:
                 answer = {"error": str(error)}
+            except Exception as error:
+                log.exception("an admin command met a bug")
+                answer = {"error": f"{type(error).__name__}: {error}"}
             writer.write(json.dumps(answer).encode() + b"\n")
             await writer.drain()
             writer.close()

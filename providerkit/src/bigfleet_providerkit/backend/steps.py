@@ -106,6 +106,7 @@ class Steps:
     async def tag(self, record: Record, cluster: str | None) -> None:
         """Write the tag set of a machine's host, as far as that is possible now."""
         host = host_of(record, self._ledger)
+        self._codec.know([cluster] if cluster else [])
         try:
             await self._substrate.set_binding(host, binding_of(record, cluster))
         except SubstrateError:

@@ -40,7 +40,9 @@ class _Server(ThreadingHTTPServer):
 
 def _handler(registry: CollectorRegistry, readiness: Readiness) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Three pages."""
+        """Three pages. Whoever connects and says nothing is not waited for."""
+
+        timeout = 10.0
 
         def do_GET(self) -> None:
             """Answer one request."""

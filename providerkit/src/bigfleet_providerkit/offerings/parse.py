@@ -203,15 +203,15 @@ def _taints(fields: _Fields) -> tuple[str, ...]:
 
 def refuse_clashes(offerings: Sequence[Offering]) -> None:
     """Two entries must not give one slot id."""
-    seen: dict[tuple[object, ...], tuple[int, Offering]] = {}
+    seen: dict[tuple[object, ...], list[tuple[int, Offering]]] = {}
     for number, offering in enumerate(offerings, 1):
-        other = seen.get(offering.key)
-        if other is not None and _overlap(other[1], offering):
-            raise OptionError(
-                f"offering {number}: same type, zone and capacity type as offering {other[0]}; "
-                "join the two"
-            )
-        seen[offering.key] = (number, offering)
+        for before, other in seen.setdefault(offering.key, []):
+            if _overlap(other, offering):
+                raise OptionError(
+                    f"offering {number}: same type, zone and capacity type as offering {before}; "
+                    "join the two"
+                )
+        seen[offering.key].append((number, offering))
 
 
 def _overlap(one: Offering, other: Offering) -> bool:
