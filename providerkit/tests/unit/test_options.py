@@ -36,12 +36,12 @@ def test_switches_stand_alone_or_with_a_value() -> None:
 
 def test_flags_come_before_environment_and_environment_before_the_file(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
-    path.write_text("addr: file\nseed-count: 7\nslow_ms: 9\n")
+    path.write_text("addr: file:1\nseed-count: 7\nslow_ms: 9\n")
     options = parsed(
-        "--addr=flag", f"--config={path}",
-        BIGFLEET_PROVIDER_ADDR="env", BIGFLEET_PROVIDER_SEED_COUNT="5",
+        "--addr=flag:1", f"--config={path}",
+        BIGFLEET_PROVIDER_ADDR="env:1", BIGFLEET_PROVIDER_SEED_COUNT="5",
     )  # fmt: skip
-    assert (options.addr, options.seed_count, options.slow_ms) == ("flag", 5, 9)
+    assert (options.addr, options.seed_count, options.slow_ms) == ("flag:1", 5, 9)
 
 
 def test_secrets_come_from_a_file_or_the_clouds_own_variable(tmp_path: Path) -> None:
@@ -92,6 +92,22 @@ def test_a_wrong_secret_is_not_repeated() -> None:
     with pytest.raises(OptionError) as caught:
         parse_options(CloudOptions, ["--seed-count=x", "--token=hush"], {})
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "complaint"),
+    [
+        ("--addr=9001", "write host:port"),
+        ("--addr=127.0.0.1:99999", "a port up to 65535"),
+        ("--metrics-addr=127.0.0.1:http", "write host:port"),
+        ("--reserve=cpu=x", "'x' is not a Kubernetes quantity"),
+        ("--reserve=disk=1Gi", "only cpu and memory"),
+    ],
+)
+def test_what_would_only_show_later_is_refused_at_once(argument: str, complaint: str) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        parsed(argument)
+    assert parsed("--metrics-addr=0", "--addr=:0", "--reserve=cpu=100m").metrics_addr == "0"
 
 
 class NeedyOptions(CloudOptions):

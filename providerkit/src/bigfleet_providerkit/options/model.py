@@ -11,10 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from bigfleet_providerkit.capacity.quantity import parse_quantity
 from bigfleet_providerkit.options.units import Duration, Rates, Size, TextMap
 
+HIGHEST_PORT = 65_535
 MOST_METADATA = 8 * 1024 * 1024
 LABEL = re.compile(r"[a-z0-9-]{1,40}")
 
@@ -171,6 +180,24 @@ class KitOptions(BaseModel):
     def _label_fits(cls, value: str | None) -> str | None:
         if value is not None and not LABEL.fullmatch(value):
             raise ValueError(f"{value!r} is no label; use a-z, 0-9 and -, at most 40 characters")
+        return value
+
+    @field_validator("addr", "metrics_addr")
+    @classmethod
+    def _address_fits(cls, value: str, info: ValidationInfo) -> str:
+        if info.field_name == "metrics_addr" and value in ("", "0"):
+            return value
+        port = value.rpartition(":")[2]
+        if ":" not in value or not port.isdecimal() or int(port) > HIGHEST_PORT:
+            raise ValueError(f"write host:port or :port, with a port up to {HIGHEST_PORT}")
+        return value
+
+    @field_validator("reserve")
+    @classmethod
+    def _reserve_fits(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, amount in value.items():
+            if name not in ("cpu", "memory") or parse_quantity(amount) < 0:
+                raise ValueError(f"{name}={amount}: only cpu and memory are reserved, from 0 on")
         return value
 
     @field_validator("fail_rate")
