@@ -72,7 +72,10 @@ class ClusterObjects:
             phases = Counter(
                 str(item.get("status", {}).get("phase", "Unknown")) for item in document["items"]
             )
-        except (OSError, aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
+        # Whatever stands at that address may answer with anything.
+        except (
+            OSError, aiohttp.ClientError, ValueError, LookupError, TypeError, AttributeError,
+        ) as error:  # fmt: skip
             return f"{name}: {error!r}"
         self._fleet.upcoming[name] = dict(phases)
         return ""

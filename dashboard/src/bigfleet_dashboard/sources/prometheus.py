@@ -1,6 +1,6 @@
-"""What only Prometheus knows: operators' view, alerts that fire, and the longer past.
+"""What only Prometheus knows: how long ago each operator's last roll-up was acknowledged.
 
-Optional. Without it the page shows the last half hour that the dashboard saw itself.
+Optional. Without it a cluster's lag is the oldest of its shard.
 """
 
 from __future__ import annotations
@@ -54,5 +54,8 @@ class Prometheus:
                 str(series["metric"].get(label, "")): float(series["value"][1])
                 for series in document["data"]["result"]
             }
-        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError) as error:
+        # Whatever stands at that address may answer with anything.
+        except (
+            OSError, aiohttp.ClientError, ValueError, LookupError, TypeError, AttributeError,
+        ) as error:  # fmt: skip
             raise SourceError(f"{url}: {error!r}") from error
