@@ -22,6 +22,8 @@ from bigfleet_dashboard.state.coordinator import CoordinatorView, Replica
 
 MOST_HOPS: Final = 3
 _SECONDS: Final = 4.0
+_LOOK_SECONDS: Final = 1.0
+"""For a replica that is only looked at: the answer of the leader waits for it."""
 
 
 class CoordinatorReads:
@@ -79,18 +81,32 @@ class CoordinatorReads:
                 shards = await stub.ListShards(pb.ListShardsRequest(), timeout=_SECONDS)
             except grpc.aio.AioRpcError as error:
                 hint = _leader_named(error)
-                follows = error.code() is grpc.StatusCode.FAILED_PRECONDITION
-                met[address] = Replica(address, "follower" if follows else "silent", said(error))
+                met[address] = _refusing(address, error)
                 if hint and hops < MOST_HOPS:
                     hops += 1
                     waiting.insert(0, hint)
                 continue
             self._leader = address
             met[address] = Replica(address, "leader")
-            others = (Replica(a, "unknown") for a in self._addresses if a not in met)
-            return address, shards, (*met.values(), *others)
+            others = [a for a in self._addresses if a not in met]
+            looked_at = await asyncio.gather(*map(self._look, others))
+            return address, shards, (*met.values(), *looked_at)
         silent = "; ".join(f"{r.address}: {r.text}" for r in met.values())
         raise SourceError(f"no coordinator leads: {silent}")
+
+    async def _look(self, address: str) -> Replica:
+        """How a replica is that is not needed for an answer."""
+        stub = rpc.CoordinatorStub(self._channels.to(address))
+        try:
+            await stub.ListShards(pb.ListShardsRequest(), timeout=_LOOK_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            return _refusing(address, error)
+        return Replica(address, "leader")
+
+
+def _refusing(address: str, error: grpc.aio.AioRpcError) -> Replica:
+    follows = error.code() is grpc.StatusCode.FAILED_PRECONDITION
+    return Replica(address, "follower" if follows else "silent", said(error))
 
 
 def said(error: grpc.aio.AioRpcError) -> str:
