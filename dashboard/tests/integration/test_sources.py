@@ -1,5 +1,6 @@
 """Sources over real gRPC and HTTP: leaders followed, silence named, certificates renewed."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -13,8 +14,9 @@ from aiohttp import web
 from google.protobuf.message import Message
 
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
-from bigfleet_dashboard.config import Tls
+from bigfleet_dashboard.config import Config, Tls
 from bigfleet_dashboard.errors import ConfigError, SourceError
+from bigfleet_dashboard.sources import collector
 from bigfleet_dashboard.sources.channels import Channels
 from bigfleet_dashboard.sources.clusters import ClusterObjects
 from bigfleet_dashboard.sources.coordinator import CoordinatorReads
@@ -113,6 +115,19 @@ async def test_a_silent_replica_is_passed_over_and_named() -> None:
     assert {r.address: r.role for r in view.replicas} == {"127.0.0.1:1": "silent", leader: "leader"}
 
 
+async def test_replicas_that_do_not_lead_are_looked_at_too() -> None:
+    async with (
+        serving(Replica(None)) as leader,
+        serving(Replica(leader)) as follower,
+        channels() as wires,
+    ):
+        reads = CoordinatorReads(wires, [leader, follower, "127.0.0.1:1"])
+        for _ in range(2):
+            view = await reads.read(5.0)
+            roles = {r.address: r.role for r in view.replicas}
+            assert roles == {leader: "leader", follower: "follower", "127.0.0.1:1": "silent"}
+
+
 async def test_a_fleet_without_a_leader_is_told_and_replicas_that_name_each_other_end() -> None:
     lost, other = Replica(""), Replica("")
     async with serving(lost) as one, serving(other) as two, channels() as wires:
@@ -151,6 +166,26 @@ async def test_a_fleet_on_mutual_tls_is_read_and_new_files_are_used(tmp_path: Pa
             assert (await CoordinatorReads(wires, [leader]).read(5.0)).leader == leader
 
 
+async def test_new_files_are_used_in_a_fleet_without_a_coordinator_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "EVERY_SECONDS", 0.01)
+    old, new = trustme.CA(), trustme.CA()
+    config = Config(shards=("127.0.0.1:1",), tls=written(tmp_path, old))
+    async with serving(Replica(None), server_of(new)) as leader:
+        gathering = collector.Collector(config, Fleet())
+        running = asyncio.create_task(gathering.run())
+        written(tmp_path, new)
+        async with asyncio.timeout(20):
+            while True:
+                with contextlib.suppress(SourceError):
+                    await CoordinatorReads(gathering.channels, [leader]).read(5.0)
+                    break
+                await asyncio.sleep(0.05)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
 def test_files_that_do_not_belong_together_do_not_start(tmp_path: Path) -> None:
     tls = written(tmp_path, trustme.CA())
     trustme.CA().issue_cert("x").private_key_pem.write_to_path(tls.key)
@@ -186,6 +221,25 @@ async def test_prometheus_is_asked_by_label_and_its_refusals_are_told() -> None:
                 await Prometheus(Fleet(), http, url).by_label("q", "cluster")
         with pytest.raises(SourceError):
             await Prometheus(Fleet(), http, "http://127.0.0.1:1").by_label("q", "cluster")
+
+
+NONSENSE: tuple[object, ...] = (
+    None,
+    [],
+    {"items": None},
+    {"items": [{"status": None}]},
+    {"items": ["x"]},
+    {"status": "success", "data": {"result": [{"metric": "x", "value": [0, "1"]}]}},
+    {"status": "success", "data": {"result": [{"metric": {}, "value": []}]}},
+)
+
+
+@pytest.mark.parametrize("document", NONSENSE)
+async def test_a_source_that_answers_nonsense_is_failing_and_ends_nothing(document: object) -> None:
+    async with answering(document) as url, aiohttp.ClientSession() as http:
+        assert await ClusterObjects(Fleet(), http, (), None)._read(("atlas", url))
+        with pytest.raises(SourceError):
+            await Prometheus(Fleet(), http, url).by_label("q", "cluster")
 
 
 async def test_sources_that_are_not_configured_say_how_to() -> None:

@@ -76,7 +76,6 @@ class Collector:
             return
         reads = CoordinatorReads(self.channels, addresses)
         while True:
-            self.channels.look_again()
             try:
                 view = await reads.read(fleet.clock())
             except SourceError as error:
@@ -131,6 +130,8 @@ class Collector:
     async def _sampling(self) -> None:
         while True:
             await asyncio.sleep(EVERY_SECONDS)
+            # Here and not where the coordinator is asked: a fleet may have none.
+            self.channels.look_again()
             self._fleet.sample(spend_per_hour(self._fleet.map))
 
 
