@@ -7,6 +7,7 @@ import pytest
 from asking import browser_of
 from bigfleet_dashboard.config import Auth, Config, Tls, split_address
 from bigfleet_dashboard.errors import ConfigError
+from bigfleet_dashboard.state.pages import read_scrape
 from bigfleet_dashboard.state.sourcing import FAILING
 from bigfleet_dashboard.web.app import SCREENS, static_files
 from worlds_of_machines import CONFIGURED, FAILED, SPECULATIVE, fleet_of, machine, need
@@ -265,3 +266,20 @@ def test_what_it_is_told_must_make_sense() -> None:
     with pytest.raises(ConfigError, match="no address"):
         split_address("8700", "--listen")
     assert split_address(":8700", "--listen") == ("0.0.0.0", 8700)
+
+
+async def test_of_a_silent_shard_nobody_is_called_connected_and_ages_go_on() -> None:
+    fleet = fleet_of(*FLEET)
+    shard = fleet.shards["s-1"]
+    page = 'bigfleet_shard_rollup_age_seconds{stat="max"} 2\n'
+    shard.scrape = read_scrape(page, at_seconds=fleet.clock() - 40.0)
+    async with browser_of(fleet) as browser:
+        before = (await browser.get("/api/v1/clusters/atlas")).json()
+        shard.failed("it hangs", fleet.clock())
+        overview = (await browser.get("/api/v1/overview")).json()
+        after = (await browser.get("/api/v1/clusters/atlas")).json()
+        silent = (await browser.get("/api/v1/shards/s-1")).json()
+    assert (before["connected"], before["acknowledgement_lag_seconds"]) == (True, 42.0)
+    assert (after["connected"], after["acknowledgement_lag_seconds"]) == (False, None)
+    assert overview["clusters"] == {"total": 2, "connected": 0}
+    assert silent["rollup_age_seconds"]["max"] == 42.0

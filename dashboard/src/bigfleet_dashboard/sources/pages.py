@@ -57,7 +57,7 @@ class PageReader:
             shard.http_trouble = str(error) or type(error).__name__
             return
         shard.cycles.take(cycles)
-        shard.scrape = read_scrape(scrape)
+        shard.scrape = read_scrape(scrape, self._fleet.clock())
         shard.http_trouble = ""
         self._fleet.changed()
 

@@ -57,6 +57,13 @@ class Scrape:
     """The wanted series of one process."""
 
     samples: tuple[Sample, ...] = ()
+    at_seconds: float = 0.0
+    """When it was read."""
+
+    def age(self, name: str, now: float, **labels: str) -> float | None:
+        """The same as `one` for what grows by itself: it has grown since it was read."""
+        value = self.one(name, **labels)
+        return None if value is None else value + max(0.0, now - self.at_seconds)
 
     def one(self, name: str, **labels: str) -> float | None:
         """The value of the first series with this name and these labels."""
@@ -74,7 +81,7 @@ class Scrape:
                 yield sample
 
 
-def read_scrape(text: str, wanted: frozenset[str] = WANTED) -> Scrape:
+def read_scrape(text: str, at_seconds: float = 0.0, wanted: frozenset[str] = WANTED) -> Scrape:
     """The wanted series of a page in Prometheus' text format; a line nobody can read is skipped."""
     samples = []
     for line in text.splitlines():
@@ -89,7 +96,7 @@ def read_scrape(text: str, wanted: frozenset[str] = WANTED) -> Scrape:
             continue
         labels = {key: _unescaped(text) for key, text in _LABEL.findall(found[2] or "")}
         samples.append(Sample(found[1], labels, value))
-    return Scrape(tuple(samples))
+    return Scrape(tuple(samples), at_seconds)
 
 
 def _unescaped(text: str) -> str:

@@ -44,8 +44,8 @@ class ShardState:
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """Clusters whose operator is connected."""
-        return tuple(self.status.sessions) if self.status is not None else ()
+        """Clusters whose operator is connected; none of a shard that does not answer."""
+        return tuple(self.status.sessions) if self.answering and self.status is not None else ()
 
     def failed(self, text: str, now: float) -> None:
         """It did not answer."""

@@ -96,7 +96,7 @@ def providers(fleet: Fleet) -> dict[str, object]:
                     "machines": status.machines,
                     "last_list_unix_seconds": round(status.last_list_unix_ns / _SECOND, 3) or None,
                     "last_error": status.last_error or None,
-                    **_calls(shard, status.name),
+                    **_calls(shard, status.name, fleet.clock()),
                 }
             )
     return {
@@ -132,7 +132,7 @@ def prices(fleet: Fleet) -> list[dict[str, object]]:
     return sorted(rows, key=lambda r: (r["instance_type"], r["capacity_type"], r["zone"]))
 
 
-def _calls(shard: ShardState, provider: str) -> dict[str, object]:
+def _calls(shard: ShardState, provider: str, now: float) -> dict[str, object]:
     """Calls of a shard to a provider since it started: how many, how slow, how many failed."""
     methods: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for sample in shard.scrape.every("provider_rpc_total", provider=provider):
@@ -153,8 +153,8 @@ def _calls(shard: ShardState, provider: str) -> dict[str, object]:
             }
             for name, m in sorted(methods.items())
         ],
-        "reconcile_age_seconds": shard.scrape.one(
-            "provider_reconcile_age_seconds", provider=provider
+        "reconcile_age_seconds": shard.scrape.age(
+            "provider_reconcile_age_seconds", now, provider=provider
         ),
         "removals_held": shard.scrape.one("provider_removals_held", provider=provider),
     }

@@ -161,7 +161,7 @@ def shard_document(shard: ShardState, fleet: Fleet) -> dict[str, object]:
             "running": scrape.one("execute_inflight"),
         },
         "rollup_age_seconds": {
-            stat: scrape.one("rollup_age_seconds", stat=stat) for stat in ("p50", "p95", "max")
+            stat: scrape.age("rollup_age_seconds", now, stat=stat) for stat in ("p50", "p95", "max")
         },
         "stockouts_cooling": scrape.one("stockouts_cooling"),
         "reclaims_capped_total": scrape.one("reclaims_capped_total"),
@@ -255,7 +255,7 @@ def _lag(fleet: Fleet, name: str, session: ShardState | None) -> float | None:
     """The operator's own figure where Prometheus has it, else the oldest of its shard."""
     if name in fleet.rollup_ages:
         return round(fleet.rollup_ages[name], 1)
-    age = session.scrape.one("rollup_age_seconds", stat="max") if session else None
+    age = session and session.scrape.age("rollup_age_seconds", fleet.clock(), stat="max")
     return None if age is None else round(age, 1)
 
 
