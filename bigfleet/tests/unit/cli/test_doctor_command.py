@@ -11,7 +11,7 @@ import trustme
 from bigfleet.cli.doctor import cluster, here
 from bigfleet.cli.doctor.findings import Finding, Verdict
 from bigfleet.cli.doctor.fleet import look_at_fleet
-from bigfleet.kube import NotFoundError
+from bigfleet.kube import NotFoundError, UnreachableError
 from bigfleet.kube.errors import Status
 from bigfleet.provider.fake import FakeProvider
 from bigfleet.wire.tls import TlsFiles
@@ -149,3 +149,22 @@ async def test_missing_kinds_and_missing_rights_are_named() -> None:
 async def test_a_cluster_nobody_can_find_is_wrong(tmp_path: Path) -> None:
     found = [f async for f in cluster.look_at_cluster(str(tmp_path / "none"), "")]
     assert [f.verdict for f in found] == [Verdict.WRONG]
+
+
+def test_wrong_certificates_keep_no_other_look_from_being_taken(tmp_path: Path) -> None:
+    lost = [word for flag in ("--tls-cert", "--tls-key", "--tls-ca") for word in (flag, "nowhere")]
+    words = ("--data-dir", str(tmp_path), "--kubeconfig", str(tmp_path / "none"), *lost)
+    result = run("doctor", *words, "--quiet", "--output", "json")
+    assert [each["about"] for each in json.loads(result.stdout)] == ["TLS", "Cluster"]
+
+
+@pytest.mark.parametrize("answer", ["", "[]", '{"resources": [5]}', UnreachableError("reset")])
+async def test_an_api_server_that_breaks_off_is_told(answer: str | Exception) -> None:
+    class Broken:
+        async def read_path(self, _path: str) -> bytes:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer.encode()
+
+    client: Any = Broken()
+    assert (await cluster.kinds(client)).verdict is Verdict.WRONG

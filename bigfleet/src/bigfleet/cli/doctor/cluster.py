@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from bigfleet.cli.doctor.findings import Finding, fine, wrong
-from bigfleet.kube import ApiError, KubeClient, KubeError, Resource, load
+from bigfleet.kube import KubeClient, KubeError, Resource, load
 from bigfleet.kube.fleet import GROUP, VERSION
 
 OLDEST: Final = 27
@@ -40,7 +40,7 @@ async def look_at_cluster(kubeconfig: str, context: str) -> AsyncIterator[Findin
     async with KubeClient.connect(config, user_agent="bigfleet-doctor") as client:
         try:
             yield version(json.loads(await client.read_path("/version")))
-        except (KubeError, ValueError) as error:
+        except (KubeError, ValueError, AttributeError) as error:
             yield wrong("API server", str(error), "check its address, and the rights of this user")
             return
         yield await kinds(client)
@@ -62,9 +62,9 @@ async def kinds(client: KubeClient) -> Finding:
     remedy = "install the CRDs: kubectl apply -f api/crd, or the operator's chart"
     try:
         said = json.loads(await client.read_path(f"/apis/{GROUP}/{VERSION}"))
-    except ApiError as error:
+        there = {str(each.get("name")) for each in said.get("resources", ())}
+    except (KubeError, ValueError, AttributeError) as error:
         return wrong("Custom resources", f"{GROUP}/{VERSION}: {error}", remedy)
-    there = {str(each.get("name")) for each in said.get("resources", ())}
     missing = [kind for kind in KINDS if kind not in there]
     if missing:
         return wrong("Custom resources", f"{', '.join(missing)} missing", remedy)

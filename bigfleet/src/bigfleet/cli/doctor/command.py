@@ -41,10 +41,11 @@ def doctor(
                 (tls_cert, tls_key, tls_ca), kubeconfig, context,
             )
         )  # fmt: skip
+    told = [each for each in found if not quiet or each.verdict is Verdict.WRONG]
     if output is Output.TABLE:
-        print_findings(found if not quiet else [f for f in found if f.verdict is Verdict.WRONG])
+        print_findings(told)
     else:
-        print_document([finding.document() for finding in found], output)
+        print_document([finding.document() for finding in told], output)
     bad = sum(finding.verdict is Verdict.WRONG for finding in found)
     if bad:
         raise FailureError(f"{bad} of {len(found)} looks found something wrong")
@@ -69,13 +70,11 @@ async def _look(
     except TlsFilesError as error:
         raise InputError(str(error)) from None
     found = await asyncio.to_thread(lambda: list(look_here(data_dir, files)))
-    credentials = None
-    if files is not None:
-        try:
-            credentials = files.read()
-        except TlsFilesError:
-            # Told already; with such files nobody can be asked.
-            return found
+    try:
+        credentials = files.read() if files is not None else None
+    except TlsFilesError:
+        # Told already; with such files nobody of the fleet can be asked.
+        coordinators, shards, providers, credentials = [], [], [], None
     found += [f async for f in look_at_fleet(coordinators, shards, providers, credentials)]
     if kubeconfig or context:
         from bigfleet.cli.doctor.cluster import look_at_cluster
