@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from prometheus_client import generate_latest
 
 from bigfleet_providerkit.http.metrics import LONG, MEDIUM, Metrics
 from bigfleet_providerkit.logs.setup import make_logger
@@ -65,3 +66,10 @@ def test_bounds_of_the_histograms() -> None:
 def test_series_with_closed_labels_exist_from_the_start(name: str, labels: dict[str, str]) -> None:
     metrics = Metrics(("Run",))
     assert metrics.registry.get_sample_value(f"bigfleet_provider_{name}", labels) == 0
+
+
+def test_no_series_is_shown_but_those_that_are_promised() -> None:
+    metrics = Metrics(ops=["RunInstances"])
+    metrics.rpc.labels("Create", "OK").inc()
+    metrics.rpc_seconds.labels("Create").observe(0.1)
+    assert "_created" not in generate_latest(metrics.registry).decode()

@@ -6,6 +6,7 @@ labels exist from the start with 0. Inventory and ages are computed when somebod
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.gc_collector import GCCollector
@@ -13,6 +14,9 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from bigfleet_providerkit.machines.state import CapacityType, Kind, State
+
+# Creation times would be a second series beside every counter and histogram.
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 PREFIX = "bigfleet_provider"
 METHODS = ("Create", "Configure", "Drain", "Delete", "Get", "List")
