@@ -33,6 +33,12 @@ def rates(family: str, by: str, where: str = "") -> list[Query]:
     return [Query(f"sum by ({by}) (rate({family}{inside}[5m]))", f"{{{{{by}}}}}")]
 
 
+def per_cycle(kind: str, where: str) -> str:
+    """How many changes of a kind a cycle had to look at."""
+    changes = f'rate(bigfleet_shard_cycle_changes_total{{kind="{kind}",{where}}}[5m])'
+    return f"sum({changes}) / sum(rate(bigfleet_shard_cycles_total{{{where}}}[5m]))"
+
+
 def sums(family: str, by: str, where: str = "") -> list[Query]:
     """A gauge by a label."""
     inside = f"{{{where}}}" if where else ""
@@ -66,6 +72,8 @@ NONE_IS_GOOD: Final = {0.5: RED}
 CYCLE: Final = "bigfleet_shard_cycle_duration_seconds"
 PHASE: Final = "bigfleet_shard_cycle_phase_duration_seconds"
 INVENTORY: Final = "bigfleet_shard_inventory_machines"
+ROLLUP: Final = "bigfleet_operator_rollup_duration_seconds"
+CHANGES: Final = ("need_added", "need_changed", "need_removed", "machine_changed")
 SPEND: Final = "bigfleet_shard_spend_dollars_per_hour"
 SERVING: Final = f'{INVENTORY}{{state="Configured"}}'
 PENALTY: Final = "interruption_penalty_bucket"
@@ -132,7 +140,7 @@ SHARD = Row(
             "s",
         ),
         lines("Phase p99", [Query(quantile(0.99, PHASE, "phase", S), "{{phase}}")], "s"),
-        lines("Changes per second", rates("bigfleet_shard_cycle_changes_total", "kind", S)),
+        lines("Changes per cycle", [Query(per_cycle(kind, S), kind) for kind in CHANGES]),
         lines("Actions by kind", rates("bigfleet_shard_actions_total", "kind", S), "ops"),
         lines("Inventory by state", sums(INVENTORY, "state", S), stacked=True),
         lines(
@@ -222,9 +230,11 @@ SAFETY = Row(
 OPERATOR = Row(
     "Operator",
     (
-        heat("Roll-up duration", "bigfleet_operator_rollup_duration_seconds", C),
+        heat("Roll-up duration", ROLLUP, C),
         lines(
-            "Roll-up quantiles", quantiles("bigfleet_operator_rollup_duration_seconds", "", C), "s"
+            "Roll-up quantiles",
+            [Query(quantile(q, ROLLUP, "", C), f"p{q * 100:g}") for q in (0.5, 0.95, 0.99)],
+            "s",
         ),
         lines(
             "Acknowledgements",

@@ -73,3 +73,10 @@ def test_a_board_has_all_its_rows_and_panels_do_not_overlap() -> None:
         taken |= cells
     ids = [panel["id"] for panel in document["panels"]]
     assert len(set(ids)) == len(ids)
+
+
+def test_panels_ask_what_they_are_called() -> None:
+    asked = {p.title: [q.expr for q in p.queries] for row in FLEET.rows for p in row.panels}
+    assert all("bigfleet_shard_cycles_total" in expr for expr in asked["Changes per cycle"])
+    shares = [re.findall(r"histogram_quantile\(([\d.]+)", e)[0] for e in asked["Roll-up quantiles"]]
+    assert shares == ["0.5", "0.95", "0.99"]
