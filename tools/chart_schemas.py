@@ -21,8 +21,9 @@ OPEN = {
     "priorityClassDefaults", "resources",
 }  # fmt: skip
 PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
-ADDRESS = r"^$|^[^\s:]+:[0-9]+$"
-PROVIDER_ADDRESS = r"^([^=\s]+=)?[^\s:@]+:[0-9]+(@\S+)?$"
+HOST = r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/]+)"
+ADDRESS = rf"^$|^{HOST}:[0-9]{{1,5}}$"
+PROVIDER_ADDRESS = rf"^([^=\s]+=)?{HOST}:[0-9]{{1,5}}(@\S+)?$"
 SIZE: Schema = {"type": "string", "pattern": "^[0-9.]+([KMGTPE]i?)?$"}
 LEVELS: Schema = {"enum": ["debug", "info", "warn", "error"]}
 FORMATS: Schema = {"enum": ["json", "text"]}
@@ -52,7 +53,11 @@ SPECIAL: dict[str, dict[str, Schema]] = {
         "shard.provider.addr": {
             "anyOf": [
                 {"type": "string", "pattern": f"^$|{PROVIDER_ADDRESS}"},
-                {"type": "array", "items": {"type": "string", "pattern": PROVIDER_ADDRESS}},
+                {
+                    "type": "array",
+                    "items": {"type": "string", "pattern": PROVIDER_ADDRESS},
+                    "uniqueItems": True,
+                },
             ]
         },
         "shard.service.type": SERVICE,

@@ -142,7 +142,15 @@ def test_a_real_api_server_takes_every_object(
             ["--set", "clusterID=c,shardAddress=s:7780"],
             "bootstrapTemplate is required",
         ),
+        (
+            "bigfleet-operator",
+            ["--set", "clusterID=c,shardAddress=s:7780,bootstrapTemplate=kubadm"],
+            "neither kubeadm nor k3s",
+        ),
         ("bigfleet", ["--set", "coordinator.replicas=2"], "replicas"),
+        ("bigfleet", ["--set", "metrics.shardPort=7780"], "different ports"),
+        ("bigfleet", ["--set", "coordinator.etcd.auth.username=x"], "username and secretName"),
+        ("bigfleet", ["--set", "fullnameOverride=my.fleet"], "cannot be part of a Service's name"),
         ("bigfleet", ["--set", "shard.config.no-such=1"], "no-such"),
         (
             "bigfleet",
@@ -152,6 +160,8 @@ def test_a_real_api_server_takes_every_object(
         ("bigfleet-provider-kwok", ["--set", "replicaCount=2"], "replicaCount must be 1"),
         ("bigfleet-provider-kwok", ["--set", "state.enabled=false"], "iUnderstandStateIsLost"),
         ("bigfleet-provider-kwok", ["--set", "tls.enabled=true"], "tls.secretName is required"),
+        ("bigfleet-provider-kwok", ["--set", "bootstrap.enabled=true"], "bootstrap.tls.secretName"),
+        ("bigfleet-provider-kwok", ["--set", "fullnameOverride=1a"], "cannot be a Service's name"),
     ],
 )
 def test_what_cannot_be_installed_says_why(
@@ -159,6 +169,31 @@ def test_what_cannot_be_installed_says_why(
 ) -> None:
     with pytest.raises(charts.ChartError, match=words):
         helm.template(name, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "flag"),
+    [
+        ("bigfleet", "shard.config.max-dollars-per-hour", "--max-dollars-per-hour=5000000"),
+        ("bigfleet-operator", "config.burst", "--burst=5000000"),
+        ("bigfleet-unschedulable-pod-controller", "config.burst", "--burst=5000000"),
+        ("bigfleet-provider-kwok", "config.seed-count", "--seed-count=5000000"),
+    ],
+)
+def test_large_numbers_stay_numbers(helm: charts.Helm, name: str, path: str, flag: str) -> None:
+    # As a file of values has it: helm reads its numbers as floats.
+    objects = rendered(helm, name, "default", "--set-json", f"{path}=5000000.0")
+    assert any(flag in pod["containers"][0]["args"] for pod in pods_of(objects))
+
+
+def test_no_ports_to_leave_by_are_none_and_not_all(helm: charts.Helm) -> None:
+    objects = rendered(
+        helm, "bigfleet-provider-kwok", "default", "--set-json", "networkPolicy.egressPorts=[]"
+    )
+    (policy,) = of_kind(objects, "NetworkPolicy")
+    assert [[one["port"] for one in rule["ports"]] for rule in policy["spec"]["egress"]] == [
+        [53, 53]
+    ]
 
 
 def test_a_store_is_made_at_the_first_install_only(helm: charts.Helm) -> None:

@@ -84,6 +84,8 @@ def test_defaults_and_examples_fit_the_schema(name: str) -> None:
         ("bigfleet", {"shard": {"config": {"reclaim-hald": "1s"}}}, "reclaim-hald"),
         ("bigfleet", {"shard": {"config": {"shard-id": "x"}}}, "shard-id"),
         ("bigfleet", {"shard": {"provider": {"addr": "nowhere"}}}, "nowhere"),
+        ("bigfleet", {"shard": {"provider": {"addr": ["a:1", "a:1"]}}}, "a:1"),
+        ("bigfleet", {"shard": {"provider": {"addr": "a:1,b:2"}}}, "a:1,b:2"),
         ("bigfleet", {"coordinator": {"bootstrap": "yes"}}, "yes"),
         ("bigfleet-operator", {"clusterId": "x"}, "clusterId"),
         ("bigfleet-operator", {"shardAddress": "nowhere"}, "nowhere"),
@@ -100,6 +102,15 @@ def test_defaults_and_examples_fit_the_schema(name: str) -> None:
 def test_a_wrong_value_is_refused_by_name(name: str, wrong: dict[str, Any], word: str) -> None:
     with pytest.raises(jsonschema.ValidationError, match=word):
         jsonschema.validate(merged(values_of(name), wrong), schema_of(name))
+
+
+@pytest.mark.parametrize("address", ["shard:7780", "10.0.0.1:7780", "[fd00::1]:7780"])
+def test_every_kind_of_address_is_taken(address: str) -> None:
+    for name, told in (
+        ("bigfleet-operator", {"shardAddress": address}),
+        ("bigfleet", {"shard": {"provider": {"addr": [f"a={address}@eu", address]}}}),
+    ):
+        jsonschema.validate(merged(values_of(name), told), schema_of(name))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -71,7 +71,10 @@ REFUSED = [
     (request(reclamationPenalty="-1"), PENALTY),
     (request(reclamationPenalty="$5"), PENALTY),
     (request(topologySpread=spread(maxSkew=0)), "maxSkew has to be 1 or more"),
-    (request(topologySpread=spread(maxSkew=2**31)), "maxSkew in body should be less than or equal to"),
+    (
+        request(topologySpread=spread(maxSkew=2**31)),
+        "maxSkew in body should be less than or equal to",
+    ),
     (
         request(topologySpread=spread(whenUnsatisfiable="Maybe")),
         'supported values: "DoNotSchedule", "ScheduleAnyway"',

@@ -37,6 +37,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if has .Values.bootstrapTemplate (list "kubeadm" "k3s") -}}yes{{- end -}}
 {{- end -}}
 
+{{/* A value as text; of large whole numbers helm would make 1e+06. */}}
+{{- define "operator.text" -}}
+{{- if kindIs "float64" . }}{{ ternary (int64 . | toString) (toString .) (eq (floor .) .) }}{{ else }}{{ toString . }}{{ end -}}
+{{- end -}}
+
 {{/* A map of settings as flags: true is a switch, a list repeats the flag. */}}
 {{- define "operator.flags" -}}
 {{- range $name, $value := . }}
@@ -45,10 +50,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - {{ ternary (printf "--%s" $flag) (printf "--no-%s" $flag) $value }}
 {{- else if kindIs "slice" $value }}
 {{- range $value }}
-- {{ printf "--%s=%v" $flag . | quote }}
+- {{ printf "--%s=%s" $flag (include "operator.text" .) | quote }}
 {{- end }}
 {{- else }}
-- {{ printf "--%s=%s" $flag (toString $value) | quote }}
+- {{ printf "--%s=%s" $flag (include "operator.text" $value) | quote }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -62,5 +67,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- if not (or .Values.bootstrapTemplate .Values.allowStubBootstrap) -}}
 {{- fail "bootstrapTemplate is required: kubeadm, k3s or the text of a template; for first steps --set allowStubBootstrap=true" -}}
+{{- end -}}
+{{- if and .Values.bootstrapTemplate (not (include "operator.shipped" .)) (not (regexMatch "[\n{]" .Values.bootstrapTemplate)) -}}
+{{- fail (printf "bootstrapTemplate %q is neither kubeadm nor k3s, and one line is no template; --set-file bootstrapTemplate=join.sh.j2 takes the text of a file" .Values.bootstrapTemplate) -}}
 {{- end -}}
 {{- end -}}

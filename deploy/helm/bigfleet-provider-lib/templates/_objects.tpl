@@ -117,11 +117,13 @@ spec:
     {{- end }}
   egress:
     - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
-    # The cloud, and hosts where they are reached directly.
+    {{- with .Values.networkPolicy.egressPorts }}
+    # The cloud, and hosts where they are reached directly. A rule without ports would allow all of them.
     - ports:
-        {{- range .Values.networkPolicy.egressPorts }}
+        {{- range . }}
         - {port: {{ . }}, protocol: TCP}
         {{- end }}
+    {{- end }}
 {{- end }}
 {{- if .Values.metrics.podMonitor.enabled }}
 ---

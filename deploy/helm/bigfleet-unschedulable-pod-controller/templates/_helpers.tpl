@@ -32,6 +32,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* A value as text; of large whole numbers helm would make 1e+06. */}}
+{{- define "podController.text" -}}
+{{- if kindIs "float64" . }}{{ ternary (int64 . | toString) (toString .) (eq (floor .) .) }}{{ else }}{{ toString . }}{{ end -}}
+{{- end -}}
+
 {{/* A map of settings as flags: true is a switch, a list repeats the flag. */}}
 {{- define "podController.flags" -}}
 {{- range $name, $value := . }}
@@ -40,10 +45,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - {{ ternary (printf "--%s" $flag) (printf "--no-%s" $flag) $value }}
 {{- else if kindIs "slice" $value }}
 {{- range $value }}
-- {{ printf "--%s=%v" $flag . | quote }}
+- {{ printf "--%s=%s" $flag (include "podController.text" .) | quote }}
 {{- end }}
 {{- else }}
-- {{ printf "--%s=%s" $flag (toString $value) | quote }}
+- {{ printf "--%s=%s" $flag (include "podController.text" $value) | quote }}
 {{- end }}
 {{- end }}
 {{- end -}}

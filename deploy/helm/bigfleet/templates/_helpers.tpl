@@ -78,6 +78,11 @@ readinessProbe:
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
 {{- end -}}
 
+{{/* A value as text; of large whole numbers helm would make 1e+06. */}}
+{{- define "bigfleet.text" -}}
+{{- if kindIs "float64" . }}{{ ternary (int64 . | toString) (toString .) (eq (floor .) .) }}{{ else }}{{ toString . }}{{ end -}}
+{{- end -}}
+
 {{/* A map of settings as flags: true is a switch, a list repeats the flag. */}}
 {{- define "bigfleet.flags" -}}
 {{- range $name, $value := . }}
@@ -86,12 +91,10 @@ readinessProbe:
 - {{ ternary (printf "--%s" $flag) (printf "--no-%s" $flag) $value }}
 {{- else if kindIs "slice" $value }}
 {{- range $value }}
-- {{ printf "--%s=%v" $flag . | quote }}
+- {{ printf "--%s=%s" $flag (include "bigfleet.text" .) | quote }}
 {{- end }}
-{{- else if kindIs "float64" $value }}
-- {{ printf "--%s=%s" $flag (toString $value) | quote }}
 {{- else }}
-- {{ printf "--%s=%v" $flag $value | quote }}
+- {{ printf "--%s=%s" $flag (include "bigfleet.text" $value) | quote }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -141,5 +144,23 @@ sqlite
 {{- ternary "yes" "" $told -}}
 {{- else if .Release.IsInstall -}}
 yes
+{{- end -}}
+{{- end -}}
+
+{{/* What cannot be rendered, with the reason. */}}
+{{- define "bigfleet.check" -}}
+{{- $name := include "bigfleet.fullname" . -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "%q cannot be part of a Service's name: use a release name, or fullnameOverride, of small letters, digits and dashes that begins with a letter" $name) -}}
+{{- end -}}
+{{- range $part, $port := dict "coordinator" .Values.metrics.coordinatorPort "shard" .Values.metrics.shardPort -}}
+{{- if eq (int $port) (int (index $.Values $part).port) -}}
+{{- fail (printf "metrics.%sPort and %s.port are both %d: give them different ports" $part $part (int $port)) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.coordinator.etcd.auth -}}
+{{- if ne (empty .username) (empty .secretName) -}}
+{{- fail "coordinator.etcd.auth needs username and secretName: the user, and the Secret with its password" -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
