@@ -10,7 +10,7 @@ import numpy.typing as npt
 from bigfleet.decision.carry import Carry
 from bigfleet.decision.cycle import Cycle
 from bigfleet.decision.explain import matching_supply, reasons
-from bigfleet.decision.kernels.layout import I32, I64, IDLE
+from bigfleet.decision.kernels.layout import I32, I64, IDLE, PHANTOM
 from bigfleet.decision.kinds import ActionKind
 from bigfleet.decision.plan import Actions, Counters, Plan, Stamps, Verdicts
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, Policy
@@ -75,6 +75,7 @@ def finish(
         claimed=claimed,
         stamps=stamps,
         preempted_for=preempted_for,
+        phantoms=frozenset(reclaims[(c.ma.flags[reclaims] & PHANTOM) > 0].tolist()),
         verdicts=verdicts,
         domain_names=c.domain_names,
         counters=counters,

@@ -120,6 +120,8 @@ class Plan:
     stamps: Stamps
     preempted_for: Stamps
     """For machines that are preempted: the stamp they will carry when they are Idle."""
+    phantoms: frozenset[int]
+    """Machines that are reclaimed because they have not been Ready nodes for too long."""
     verdicts: Verdicts
     domain_names: Mapping[int, list[str]]
     counters: Counters
@@ -152,10 +154,13 @@ class Plan:
     def why(self, index: int) -> str:
         """In words, why an action is in the plan."""
         kind, row = ActionKind(int(self.actions.kind[index])), int(self.actions.row[index])
-        price = self.fleet.classes.price[self.fleet.cls[int(self.actions.machine[index])]] / 1e6
-        if kind is ActionKind.RECLAIM and int(self.actions.machine[index]) in self.fleet.ending_at:
-            return "its provider has announced its end"
+        machine = int(self.actions.machine[index])
+        price = self.fleet.classes.price[self.fleet.cls[machine]] / 1e6
         if kind is ActionKind.RECLAIM:
+            if machine in self.fleet.ending_at:
+                return "its provider has announced its end"
+            if machine in self.phantoms:
+                return "its cluster has not seen it Ready for too long"
             return "no need of its cluster claims it"
         if kind is ActionKind.DELETE:
             return f"idle beyond its hold at ${price:.3f}/h"

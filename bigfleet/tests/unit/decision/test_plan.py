@@ -55,6 +55,15 @@ def test_a_drain_for_an_announced_end_says_so() -> None:
     assert (action.kind, action.reason) == (K.RECLAIM, "its provider has announced its end")
 
 
+def test_the_reclaim_of_a_phantom_says_so_and_that_of_other_excess_does_not() -> None:
+    gone = need(B, group="gone")
+    phantom, excess = serving("m-1", gone, not_ready_for=901), serving("m-2", gone, not_ready_for=9)
+    assert {a.machine: a.reason for a in decide([phantom, excess], []).plan} == {
+        "m-1": "its cluster has not seen it Ready for too long",
+        "m-2": "no need of its cluster claims it",
+    }
+
+
 def test_actions_come_by_kind_and_row_takes_first_releases_last() -> None:
     low, high = need(B, priority=1, group="l"), need(A, priority=9)
     fleet = [
