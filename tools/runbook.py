@@ -52,7 +52,7 @@ ABOVE = ("Coordinator", "Leader", "Store", "Snapshot", "Instructions", "Apply", 
 BELOW = ("Operator", "Session", "Outbox", "Ack", "PhantomNodes", "PodController", "RollupSlow")
 WHERE: Sequence[tuple[tuple[str, ...], str]] = (
     (PROVIDERS, "dashboard: Providers, Machines (state Failed); the provider's log and `inspect`"),
-    (ABOVE, "dashboard: Topology; `bigfleetctl list-instructions`, `bigfleetctl list-moves`"),
+    (ABOVE, "dashboard: Topology; `bigfleetctl list-instructions`, `bigfleetctl moves`"),
     (
         ("Shortfall", "Preemption", "BootstrapFailing"),
         "dashboard: Needs (unmet), whose drawer says why and what would help; "
