@@ -55,6 +55,8 @@ class CycleOutputs:
     again: Callable[[], None]
     """More is to be done than one cycle may: the next should follow at once."""
     asked: Asked
+    age: float = 0.0
+    """Seconds the process is old already."""
     ledger: Ledger = field(default_factory=Ledger)
     hints: Hints = field(default_factory=Hints)
     verdicts: Verdicts = field(default_factory=Verdicts)
@@ -68,7 +70,7 @@ class CycleOutputs:
     """What this cycle decided and rails do not let happen."""
 
     def __post_init__(self) -> None:
-        self._started = self.clock.monotonic()
+        self._started = self.clock.monotonic() - self.age
         self._steady = steady(self.clock)
         self.ages = TransitionAges(self._steady)
         self.book.on_change.append(self.ages)

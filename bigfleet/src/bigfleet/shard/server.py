@@ -16,7 +16,7 @@ from random import Random, SystemRandom
 from typing import Final
 
 from bigfleet.observe.http import HttpServer, Pages, debug_pages
-from bigfleet.observe.process import SystemClock, Threads, timer
+from bigfleet.observe.process import SystemClock, Threads, process_age, timer
 from bigfleet.observe.tracing import Spans
 from bigfleet.provider import GrpcTransport, ProviderClient, ProviderSite
 from bigfleet.shard.admin import SERVICE as ADMIN_SERVICE
@@ -177,5 +177,6 @@ def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads
         caller=GrpcCaller(serving.tls) if tuning.coordinators else None,
         audit=audit,
         version=serving.version,
+        age=process_age(),
         spans=serving.spans,
     )

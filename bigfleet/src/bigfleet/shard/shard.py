@@ -78,6 +78,8 @@ class World:
     """How coordinators are called; None without coordinators."""
     audit: AuditLog | None = None
     version: str = "0"
+    age: float = 0.0
+    """Seconds the process is old when the shard is put together."""
     spans: Spans | None = None
     """Where traces go; None for nowhere."""
 
@@ -144,7 +146,7 @@ class Shard:
             self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,
             self.lister, self.metrics, tuning.phase_attribution, escalate=self._escalate,
             again=self.pace.wake, ledger=Ledger(tuning.cycle_interval),
-            asked=self._asked(rollups),
+            asked=self._asked(rollups), age=world.age,
         )  # fmt: skip
         self.cycle = Cycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
