@@ -192,10 +192,9 @@ def _meta(text: bytes) -> dict[str, object]:
 
 def _write(file: Path, data: bytes) -> None:
     """The whole file or none; for its owner alone, as it says where everything is."""
-    beside = file.with_name(f".{file.name}.new")
+    from bigfleet.coordinator.store.exporting import write_whole
+
     try:
-        beside.touch(mode=0o600)
-        beside.write_bytes(data)
-        beside.replace(file)
+        write_whole(file, data)
     except OSError as error:
         raise FailureError(f"{file}: cannot be written: {error.strerror}") from None

@@ -1,6 +1,8 @@
 """Snapshots: a file from a running leader, and back into a store at rest."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,21 @@ def test_a_snapshot_that_is_cut_short_leaves_no_file(fleet: World, tmp_path: Pat
     result = ctl(*fleet.at, "snapshot", "save", str(path))
     assert result.exit_code == 1
     assert "sent no snapshot" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_snapshot_that_does_not_reach_the_disk_leaves_nothing_behind(
+    fleet: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    fleet.coordinator.snapshot = frames()
+    file = tmp_path / "fleet.json"
+    result = ctl(*fleet.at, "snapshot", "save", str(file))
+    assert result.exit_code == 1
+    assert f"{file}: cannot be written: No space left on device" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
