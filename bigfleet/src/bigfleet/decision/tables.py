@@ -1,8 +1,8 @@
 """Columns as the kernels want them: one scale per resource, classes with their costs.
 
 Amounts come as whole units and thousandths. A resource that nobody asks for or offers in fractions
-is counted in whole units, any other in thousandths; where even that would not fit 64 bits, whole
-units stand, demand rounded up and supply rounded down.
+is counted in whole units, any other in thousandths; where a row, or what all machines offer, would
+not fit 64 bits in those, whole units stand, demand rounded up and supply rounded down.
 """
 
 from __future__ import annotations
@@ -114,7 +114,10 @@ class Tables:
         aggregate = Part.of(demand.aggregate, demand.aggregate_milli, width)
         over = clusters.overhead
         fractions = aggregate.fractions | unit.fractions | offers.fractions | over.fractions
-        large = aggregate.large | unit.large | offers.large | over.large
+        # What many machines offer is added up, per domain: all of it must fit as well.
+        most = _MOST_WHOLE // max(1, len(fleet.order))
+        together = offers.whole.max(axis=0, initial=0) > most
+        large = aggregate.large | unit.large | together | over.large
         fine = fractions & ~large
         return Amounts(
             scale=np.where(fine, 1, _MILLI).astype(np.int64),

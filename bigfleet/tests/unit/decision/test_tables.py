@@ -9,7 +9,7 @@ from bigfleet.inventory import Inventory
 from bigfleet.model import CapacityType, Machine, Need, Profile
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
-from worlds import NOW, A, B, decide, machine, need, replace, serving
+from worlds import NOW, RACK, A, B, decide, machine, need, replace, serving
 
 EXA = 10**18
 
@@ -91,6 +91,20 @@ def test_what_so_large_a_row_lacks_and_is_freed_for_it_is_told_exactly() -> None
     outcome = decide(fleet, [row, low])
     assert outcome.lacks() == {"memory": 20 * EXA}
     assert outcome.plan.freed(outcome.row()) == {"memory": 10 * EXA}
+
+
+def test_what_a_place_offers_fits_although_somebody_asks_for_half_a_byte() -> None:
+    # 80 machines of 140 TB each in one rack: in milli-bytes their sum would not fit 64 bits.
+    fleet = [
+        replace(machine(f"m-{i:02d}", rack="r-1" if i < 80 else "r-2"), resources={
+            "cpu": 4_000, "memory": 2**47 * 1000,
+        })
+        for i in range(82)
+    ]  # fmt: skip
+    together = replace(need(cpu=12, unit=4, same=RACK), aggregate={"cpu": 12_000, "memory": 3_000})
+    typo = replace(need(B), aggregate={"cpu": 4_000, "memory": 512})
+    outcome = decide(fleet, [together, typo])
+    assert (outcome.domain(0), outcome.satisfied(0)) == ("r-1", True)
 
 
 def test_resources_that_only_one_side_names_are_columns_of_both() -> None:
