@@ -48,6 +48,8 @@ async def test_a_wide_screen_shows_a_whole_priority() -> None:
         await page.until(f"{ROW}?.innerText.includes('1,000,000')")
         cell = f"[...{ROW}.children].find(e => e.innerText === '1,000,000')"
         assert await page.value(f"{FITS}({cell})")
+        heads = "[...document.querySelectorAll('.vt-head > *')]"
+        assert await page.value(f"{heads}.filter(e => !{FITS}(e)).map(e => e.innerText)") == []
         assert await page.value(f"{FITS}(document.querySelector('.vt-scroll'))")
 
 

@@ -71,14 +71,14 @@ export function openDecision(d) {
 
 export const needColumns = [
   { name: "Verdict", width: "182px", phone: "minmax(140px, 1fr)", cell: (n) => verdict(n) },
-  { name: "Cluster", width: "110px", phone: "80px", cell: (n) => link(`/clusters/${encodeURIComponent(n.cluster)}`, n.cluster) },
-  { name: "Class", width: "84px", wide: true, cell: (n) => n.priority_class },
+  { name: "Cluster", width: "100px", phone: "80px", cell: (n) => link(`/clusters/${encodeURIComponent(n.cluster)}`, n.cluster) },
+  { name: "Class", width: "80px", wide: true, cell: (n) => n.priority_class },
   { name: "Priority", width: "122px", phone: "88px", num: true, cell: (n) => count(n.priority) },
-  { name: "Asks for", width: "minmax(170px, 1fr)", wide: true, cell: (n) => whole(amounts(n.asks)) },
-  { name: "As", width: "minmax(190px, 1.2fr)", wide: true, cell: (n) => whole(n.label) },
-  { name: "Machines", width: "90px", num: true, wide: true, cell: (n) => count(n.machines) },
-  { name: "Penalty", width: "80px", num: true, wide: true, cell: (n) => (n.penalty === "pinned" ? "pinned" : money(Number(n.penalty))) },
-  { name: "Unmet for", width: "104px", num: true, wide: true, cell: (n) => (n.satisfied ? "–" : plural(n.age_cycles, "cycle")) },
+  { name: "Asks for", width: "minmax(188px, 1fr)", wide: true, cell: (n) => whole(amounts(n.asks)) },
+  { name: "As", width: "minmax(180px, 1fr)", wide: true, cell: (n) => whole(n.label) },
+  { name: "Machines", width: "92px", num: true, wide: true, cell: (n) => count(n.machines) },
+  { name: "Penalty", width: "76px", num: true, wide: true, cell: (n) => (n.penalty === "pinned" ? "pinned" : money(Number(n.penalty))) },
+  { name: "Unmet for", width: "98px", num: true, wide: true, cell: (n) => (n.satisfied ? "–" : plural(n.age_cycles, "cycle")) },
 ];
 
 export async function openNeed(row) {
