@@ -255,7 +255,9 @@ def _lag(fleet: Fleet, name: str, session: ShardState | None) -> float | None:
     """The operator's own figure where Prometheus has it, else the oldest of its shard."""
     if name in fleet.rollup_ages:
         return round(fleet.rollup_ages[name], 1)
-    age = session and session.scrape.age("rollup_age_seconds", fleet.clock(), stat="max")
+    if session is None:
+        return None
+    age = session.scrape.age("rollup_age_seconds", fleet.clock(), stat="max")
     return None if age is None else round(age, 1)
 
 
