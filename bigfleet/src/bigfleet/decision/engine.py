@@ -155,7 +155,7 @@ class Engine:
         since[:known] = carry.unclaimed_since[:known]
         ma, cl, ids, ro, fa, _, wo, _ = c.refs
         reclaims = phase3.reclaim(ma, ids, ro, fa, wo, since, now, policy.reclaim_hold)
-        releases = phase3.release(ma, cl, ids, ro, wo, c.ho.bucket, now)
+        releases = phase3.release(ma, cl, ids, ro, fa, wo, c.ho.bucket, now)
         counts = phase3.tally(ma, ro, wo, c.rows)
         return finish(
             c, fleet, demand, policy, carry, now, counters, reclaims, releases, since, counts

@@ -57,6 +57,9 @@ def releases(world: World) -> list[Machine]:
             continue
         owner = world.owner(m.stamp)
         reserved = owner is not None and not satisfied(world, owner)
+        if m.stamp is not None and not world.fact(m.stamp.cluster).reported:
+            # Silence is not "no demand".
+            reserved = True
         hold = holds.get(m.capacity_type)
         if hold is not None and not reserved and world.now - m.idle_since_ns >= hold:
             found.append(m)

@@ -70,6 +70,13 @@ def test_an_idle_machine_that_is_reserved_for_an_unmet_need_is_not_released() ->
     assert decide(met, [waiting]).does == {"m-1": K.DELETE}
 
 
+def test_an_idle_machine_made_for_a_cluster_that_has_not_reported_is_not_released() -> None:
+    fleet = [machine("m-1", cpu=2, serves=GONE, idle_for=10_000)]
+    silent = {A: ClusterFacts(reported=False)}
+    assert decide(fleet, [need(B, cpu=8)], facts=silent).does == {}
+    assert decide(fleet, [need(B, cpu=8)]).does == {"m-1": K.DELETE}
+
+
 def test_an_idle_machine_that_is_taken_is_not_released() -> None:
     assert decide([machine("m-1", idle_for=10_000)], [need()]).does == {"m-1": K.BOOTSTRAP}
 

@@ -78,17 +78,23 @@ def reclaim(
 
 @jit
 def release(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, wo: Work, free: I32, now: int
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, free: I32, now: int
 ) -> I32:
-    """Idle machines whose hold is over and that no live, unmet row waits for; in any order."""
+    """Idle machines whose hold is over and that nobody waits for; in any order.
+
+    Who waits is a live, unmet row, and a cluster that has not said yet what it asks for.
+    """
     found = np.empty(len(free), np.int32)
     size = 0
     for m in free:
         hold = cl.hold[ma.cls[m]]
         if ma.state[m] != IDLE or hold < 0 or ma.flags[m] & EXCLUDED or wo.taken[m] >= 0:
             continue
-        owner = owner_of(ids, ma.stamp[m])
+        stamp = ma.stamp[m]
+        owner = owner_of(ids, stamp)
         if owner >= 0 and not satisfied(ro, wo, owner):
+            continue
+        if stamp >= 0 and not fa.reported[ids.cluster[stamp]]:
             continue
         if now - ma.idle_since[m] >= hold:
             found[size] = m
