@@ -130,6 +130,8 @@ def make_scratch(
         head_rank=lists("head_rank", np.int64),
         head_penalty=lists("head_penalty", np.int32),
         head_x=lists("head_x", np.float64),
+        chain=lists("chain", np.int32),
+        chain_head=np.full(domains, -1, np.int32),
         takes=lists("takes", np.int32),
         left=np.zeros(width, np.int64),
         mark=np.zeros(domains, np.int64),

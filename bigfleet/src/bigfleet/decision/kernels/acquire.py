@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bigfleet.decision.kernels.amounts import compare_cost, covered, subtract
 from bigfleet.decision.kernels.heads import (
+    CHAINED,
     best_head,
     earlier,
     fill_heads,
@@ -76,12 +77,15 @@ def _take_head(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, h: int, takes: int, planned: bool,
 ) -> None:  # fmt: skip
-    """Take a head, and let the next machine of its bucket stand there."""
+    """Take a head, and let the next machine of its bucket or chain stand there."""
     m = sc.head[h]
     take(ma, cl, ro, fa, wo, r, m, 1)
     sc.takes[takes] = m
     subtract(sc, ma.cls[m], sc.left, ro.width[r], 1)
     at = sc.head_at[h]
+    if at == CHAINED:
+        set_head(ma, ids, sc, h, sc.chain[m])
+        return
     if at >= 0:
         at = next_in_bucket(ma, ids, ro, fa, ho, wo, r, at, sc.head_end[h], planned)
         sc.head_at[h] = at

@@ -1,8 +1,9 @@
 """Heads: what a row chooses among in one step.
 
 There is one head per bucket of interchangeable machines, its next available one, and one for each
-machine that is reserved for the row. Where a domain on a topology column matters (a gang's rack, a
-spread over racks) every machine is a head of its own.
+machine that is reserved for the row. In the domain of a gang on a topology column (its rack) every
+machine is a head of its own; under a spread over such a column (racks) the machines of a bucket in
+one domain form a chain, whose next one is a head.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ ABSENT, SKEWED, RESERVED, GOOD, CREATE, RISKY = -2, -1, 0, 1, 2, 3
 """Tiers of a head, best first; the negative ones cannot be taken in this step."""
 _CLOSE = 1e-9
 """Costs closer than this, relatively, are compared exactly."""
-_ALONE, _RESERVED = -1, -2
-"""In ``head_at``: a head that stands for itself; one reserved for the row."""
+_ALONE, _RESERVED, CHAINED = -1, -2, -3
+"""In ``head_at``: a head that stands for itself; one reserved for the row; one whose successors are
+in ``chain``, the last of them in ``head_end``."""
 
 
 @inner
@@ -109,6 +111,33 @@ def _lone_heads(
 
 
 @inner
+def _chained_heads(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int, heads: int, lo: int, hi: int, key: int, planned: bool,
+) -> int:  # fmt: skip
+    """A head per domain of a spread in one bucket; what follows it there is no better anywhere."""
+    first = heads
+    for i in range(lo, hi):
+        m = ho.bucket[i]
+        domain = domain_of(ma, fa, key, m)
+        if domain < 0 or not available(ma, ids, ro, fa, wo, r, m, planned):
+            continue
+        stamp = ma.stamp[m]
+        if stamp >= 0 and ma.state[m] == IDLE and reserved_for(ids, ro, r, stamp):
+            continue
+        sc.chain[m] = -1
+        h = sc.chain_head[domain]
+        # What was noted for another bucket or row names no head of this domain from here on.
+        if first <= h < heads and domain_of(ma, fa, key, sc.head[h]) == domain:
+            sc.chain[sc.head_end[h]] = m
+            sc.head_end[h] = m
+        else:
+            sc.chain_head[domain] = heads
+            heads = _add_head(ma, cl, ids, ro, sc, r, heads, m, CHAINED, m)
+    return heads
+
+
+@inner
 def _reserved_heads(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool,
@@ -132,13 +161,13 @@ def _reserved_heads(
 
 
 @inner
-def _column_matters(ro: Rows, fa: Facts, r: int) -> bool:
-    if ro.domain_key[r] >= 0:
-        return bool(fa.domain_column[ro.domain_key[r]] >= 0)
+def _spread_columns(ro: Rows, fa: Facts, r: int) -> tuple[int, int]:
+    """How many constraints of a row are over topology columns, and the key of the last one."""
+    count, key = 0, -1
     for i in range(ro.spread[r], ro.spread[r + 1]):
         if fa.domain_column[ro.spread_key[i]] >= 0:
-            return True
-    return False
+            count, key = count + 1, ro.spread_key[i]
+    return count, key
 
 
 @inner
@@ -148,9 +177,9 @@ def fill_heads(
 ) -> int:  # fmt: skip
     heads = _reserved_heads(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
     key = ro.domain_key[r]
-    alone = _column_matters(ro, fa, r)
+    columns, over = _spread_columns(ro, fa, r) if key < 0 else (0, -1)
     plain = not planned and ro.masks[r] == ro.masks[r + 1]
-    if key >= 0 and alone:
+    if key >= 0 and fa.domain_column[key] >= 0:
         column, domain = fa.domain_column[key], wo.domain[r]
         lo, hi = ho.domain_at[column, domain], ho.domain_at[column, domain + 1]
         return _lone_heads(ma, cl, ids, ro, fa, wo, sc, r, heads, ho.domain, lo, hi, planned)
@@ -166,7 +195,11 @@ def fill_heads(
             if wo.front[b, 0] < 0:
                 continue
             start, end = wo.position[b], ho.bucket_end[b]
-            if alone:
+            if columns == 1:
+                heads = _chained_heads(
+                    ma, cl, ids, ro, fa, ho, wo, sc, r, heads, start, end, over, planned
+                )
+            elif columns:
                 heads = _lone_heads(
                     ma, cl, ids, ro, fa, wo, sc, r, heads, ho.bucket, start, end, planned
                 )

@@ -290,6 +290,10 @@ class Scratch(NamedTuple):
     head_rank: I64
     head_penalty: I32
     head_x: F64
+    chain: I32
+    """per machine: the next of its bucket and domain, -1 for none; for rows that spread"""
+    chain_head: I32
+    """per domain: the head its chain begins at"""
     takes: I32
     left: I64
     mark: I64

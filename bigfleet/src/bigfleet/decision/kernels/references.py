@@ -345,6 +345,8 @@ def _pack_scratch(t: Any) -> Any:
         _borrow(t.head_rank),
         _borrow(t.head_penalty),
         _borrow(t.head_x),
+        _borrow(t.chain),
+        _borrow(t.chain_head),
         _borrow(t.takes),
         _borrow(t.left),
         _borrow(t.mark),
