@@ -19,6 +19,7 @@ from bigfleet_providerkit.service.identity import peer_of
 from bigfleet_providerkit.testing import CHANNEL_OPTIONS, ProviderProcess, Remote, Shard
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+GOOD_STAY = "the last good ones stay"
 TEMPLATE = ProviderProcess.module("bigfleet_provider_template")
 
 
@@ -50,8 +51,11 @@ class Authority:
         return grpc.aio.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
 
 
-def named(authority: Authority, *uris: str) -> bytes:
-    """A client certificate with these URI names, as PEM (trustme knows no URIs)."""
+def named(authority: Authority, *uris: str, unread: bytes = b"") -> bytes:
+    """A client certificate with these URI names, as PEM (trustme knows no URIs).
+
+    `unread` is a name more, in the bytes of a certificate.
+    """
     from datetime import UTC, datetime, timedelta
 
     from cryptography.hazmat.primitives import hashes, serialization
@@ -74,7 +78,10 @@ def named(authority: Authority, *uris: str) -> bytes:
     )
     if uris:
         names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(u) for u in uris])
-        builder = builder.add_extension(names, critical=False)
+        whole = names.public_bytes()[2:] + unread
+        builder = builder.add_extension(
+            x509.UnrecognizedExtension(names.oid, b"\x30" + bytes([len(whole)]) + whole), False
+        )
     certificate = builder.sign(issuer_key, hashes.SHA256())  # type: ignore[arg-type]
     private = key.private_bytes(
         serialization.Encoding.PEM,
@@ -82,6 +89,18 @@ def named(authority: Authority, *uris: str) -> bytes:
         serialization.NoEncryption(),
     )
     return certificate.public_bytes(serialization.Encoding.PEM) + private
+
+
+def with_password(leaf: trustme.LeafCert) -> bytes:
+    """Its key as nobody can read it without asking somebody."""
+    from cryptography.hazmat.primitives import serialization
+
+    key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), password=None)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
 
 
 def channel_as(authority: Authority, address: str, *uris: str) -> grpc.aio.Channel:
@@ -167,6 +186,9 @@ async def test_new_files_are_used_without_a_restart_and_broken_ones_are_not(tmp_
         new = Authority(tmp_path, trustme.CA())
         async with channel_as(new, provider.address, "bigfleet://shard/shard-a") as channel:
             await Shard(Remote(channel), epoch=2).create(machine)
+        (tmp_path / "key.pem").write_bytes(with_password(new.ca.issue_cert("127.0.0.1")))
+        async with channel_as(new, provider.address, "bigfleet://readonly") as channel:
+            assert await Shard(Remote(channel)).state(machine) is State.IDLE
         (tmp_path / "cert.pem").write_text("broken")
         async with channel_as(new, provider.address, "bigfleet://shard/shard-a") as channel:
             assert await Shard(Remote(channel)).state(machine) is State.IDLE
@@ -175,7 +197,9 @@ async def test_new_files_are_used_without_a_restart_and_broken_ones_are_not(tmp_
             assert await Shard(Remote(channel)).state(machine) is State.IDLE
         await before.machines()
         await open_channel.close()
-    assert "the last good ones stay" in (tmp_path / "log").read_text()
+    told = [line for line in (tmp_path / "log").read_text().splitlines() if GOOD_STAY in line]
+    assert len(told) == 3
+    assert "assword" in told[0]
 
 
 def test_a_certificate_needs_exactly_one_name(tmp_path: Path) -> None:
@@ -186,6 +210,7 @@ def test_a_certificate_needs_exactly_one_name(tmp_path: Path) -> None:
     assert peer_of(named(authority, "bigfleet://a", "bigfleet://b")).name == ""
     assert peer_of(named(authority)).name == ""
     assert peer_of(b"junk").name == ""
+    assert peer_of(named(authority, "bigfleet://shard/a", unread=b"\xa3\x00")).name == ""
 
 
 def test_the_floor_is_set_by_importing_the_kit() -> None:

@@ -17,7 +17,6 @@ from random import Random, SystemRandom
 from typing import Any, Final
 
 import yaml
-from cryptography import x509
 
 from bigfleet.kube import (
     PATIENT,
@@ -39,6 +38,7 @@ from bigfleet.operator.operator import Identity, Operator, World
 from bigfleet.operator.session.line import GrpcDial
 from bigfleet.operator.settings import OperatorSettings
 from bigfleet.operator.watches import Watches
+from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import ClientTls, TlsFiles
 
 COMPONENT: Final = "bigfleet-operator"
@@ -203,6 +203,11 @@ def _values(path: Path | None) -> dict[str, Any]:
 
 def tell_expiry(files: TlsFiles, tell: Callable[[str, float], None]) -> None:
     """When the certificates of these files end; of a bundle the earliest."""
-    for role, path in (("client", files.cert), ("ca", files.ca)):
-        certificates = x509.load_pem_x509_certificates(path.read_bytes())
-        tell(role, min(one.not_valid_after_utc.timestamp() for one in certificates))
+    try:
+        read = files.contents()
+    except TlsFilesError as error:
+        # They are being replaced: the last good ones stay in use, and what was told of them.
+        _log.warning("TLS files cannot be used", extra={"error": str(error)})
+        return
+    tell("client", read.cert_ends)
+    tell("ca", read.ca_ends)

@@ -84,6 +84,7 @@ async def serve(
     parsing, deciding = Threads("parse", _PARSING_THREADS), Threads("decide", 1)
     try:
         begun = timer()
+        _log.info("loading the engine; the first time after an install compiles it")
         await deciding(warm_up)
         _log.info("engine ready", extra={"seconds": round(timer() - begun, 1)})
         shard = await Shard.open(tuning, _world(tuning, serving, parsing, deciding))

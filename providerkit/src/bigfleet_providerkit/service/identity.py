@@ -24,6 +24,7 @@ class Peer:
 
 
 PLAINTEXT = Peer()
+UNREADABLE = (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -33,7 +34,7 @@ def peer_of(certificate: bytes) -> Peer:
         parsed = x509.load_pem_x509_certificate(certificate)
         names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         uris = names.get_values_for_type(x509.UniformResourceIdentifier)
-    except (ValueError, x509.ExtensionNotFound):
+    except (ValueError, *UNREADABLE):
         return Peer("")
     ours = [uri for uri in uris if uri.startswith(SCHEME)]
     return Peer(ours[0] if len(ours) == 1 else "")

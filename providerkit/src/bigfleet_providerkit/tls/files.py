@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grpc
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from prometheus_client import Gauge
 from structlog.typing import FilteringBoundLogger
@@ -16,6 +17,8 @@ from structlog.typing import FilteringBoundLogger
 from bigfleet_providerkit.errors import OptionError
 
 Stamp = tuple[tuple[int, int], ...]
+UNUSABLE = (OSError, ValueError, TypeError, UnsupportedAlgorithm)
+"""What files raise: not there, damaged, a key with a password, a curve nobody knows."""
 
 
 class TlsFiles:
@@ -31,7 +34,7 @@ class TlsFiles:
         try:
             self._seen = self._stamp()
             self._config = self._read()
-        except (OSError, ValueError) as error:
+        except UNUSABLE as error:
             raise OptionError(f"TLS files cannot be used: {error}") from error
 
     def server_credentials(self) -> grpc.ServerCredentials:
@@ -57,7 +60,7 @@ class TlsFiles:
                 if not stamp:
                     raise reason
                 self._config = self._read()
-            except (OSError, ValueError) as error:
+            except UNUSABLE as error:
                 self._log.warning(
                     "TLS files cannot be used; the last good ones stay", error=str(error)
                 )
