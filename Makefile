@@ -100,8 +100,9 @@ fmt: $(STAMP) ## Format the code and repair what can be repaired
 	$(BIN)/ruff format .
 
 .PHONY: proto
-proto: $(STAMP) ## Generate the package bigfleet_api from the protocol definitions
+proto: $(STAMP) ## Generate the package bigfleet_api and the API reference from the protocol definitions
 	@$(BIN)/python tools/proto.py
+	@$(BIN)/python tools/api_reference.py
 
 .PHONY: new-provider
 new-provider: $(STAMP) ## Copy the example provider: NAME=x, and DEST=dir outside the repository
@@ -130,6 +131,7 @@ CONFORMANCE_ARGS = $(if $(SUBSTRATE),--substrate "$(SUBSTRATE)") $(if $(OUT),--o
 docs: $(STAMP) ## Check that every link leads somewhere and that generated pages are current
 	@$(BIN)/python tools/check_links.py
 	@$(BIN)/python tools/crd_reference.py --check
+	@$(BIN)/python tools/api_reference.py --check
 
 .PHONY: boards
 boards: $(STAMP) ## Write the chart's Grafana boards, the runbook from its alerts, and the reference of metrics
