@@ -128,10 +128,12 @@ conformance-%: $(STAMP)
 CONFORMANCE_ARGS = $(if $(SUBSTRATE),--substrate "$(SUBSTRATE)") $(if $(OUT),--out "$(OUT)") $(ARGS)
 
 .PHONY: docs
-docs: $(STAMP) ## Check that every link leads somewhere and that generated pages are current
+docs: $(STAMP) ## Check links and generated pages, then build the site from docs/ into site/
 	@$(BIN)/python tools/check_links.py
 	@$(BIN)/python tools/crd_reference.py --check
 	@$(BIN)/python tools/api_reference.py --check
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site: built, open site/index.html"
 
 .PHONY: boards
 boards: $(STAMP) ## Write the chart's Grafana boards, the runbook from its alerts, and the reference of metrics
@@ -177,5 +179,5 @@ lock: ## Choose the newest versions again and write the hashed lock
 
 .PHONY: clean
 clean: ## Remove the environments, caches and generated results
-	rm -rf .venv .venv-* .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
