@@ -77,7 +77,9 @@ def test_a_drain_goes_on_when_its_operator_was_killed(fleet_on: FleetOn) -> None
             assert held
             east.operator.start()
             eventually(lambda: "drain resumed" in fleet.log(east.operator), "it is found again")
-            assert set(held) <= set(cordoned(east))
+            holding = cordoned(east)
+            # A fifth node may have come up and be empty: that one is given back meanwhile.
+            assert set(held) & set(east.nodes()) <= set(holding)
             assert watch.left == 0
             east.apply(budget("app", maxUnavailable=1))
             eventually(lambda: len(east.nodes()) <= 2, "the drains went on")
