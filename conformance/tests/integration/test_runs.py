@@ -103,7 +103,7 @@ async def test_the_quick_run_is_the_baseline_alone(reference_address: str) -> No
     report = await run(Target(address=reference_address), replace(QUICK_PACE, quick=True))
     assert report.document["baseline"]["passed"] == 24
     assert report.verdict is Verdict.INCOMPLETE
-    assert report.exit_code == 0
+    assert report.exit_code == 0, report.with_status(Status.FAILED)
 
 
 async def test_nothing_at_the_target_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ async def test_an_mtls_target_is_certified_with_the_ca_s_key(
         report = await run(target, options)
     finally:
         await instance.kill()
-    assert report.exit_code == 0
+    assert report.exit_code == 0, report.with_status(Status.FAILED)
 
 
 async def test_an_executable_is_certified_for_restarts_and_tls(

@@ -1,7 +1,5 @@
 """Mutants of TLS, identity and health (M113-M117)."""
 
-import grpc
-
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from mutantkit.registry import broken
 from reference.provider import Call, Provider
@@ -45,8 +43,8 @@ class RefusedIdentityMovesMark(Provider):
 class ReadOnce(TlsFiles):
     """The files of the start, for ever."""
 
-    def current(self) -> grpc.ServerCertificateConfiguration:
-        return self.configuration
+    def current(self) -> None:
+        return None
 
 
 @broken("M116")

@@ -57,17 +57,24 @@ class TlsFiles:
             raise ValueError("certificate and key do not match")
         return grpc.ssl_server_certificate_configuration([(key, leaf)], ca)
 
-    def current(self) -> grpc.ServerCertificateConfiguration:
-        """The set for the next handshake."""
+    def current(self) -> grpc.ServerCertificateConfiguration | None:
+        """Another set for the next handshake, or None to go on with the last one.
+
+        gRPC frees the set it has when it is handed one, also when a handshake beside this one is
+        about to use it; so each is handed over once.
+        """
         with contextlib.suppress(OSError, ValueError):
             if self.stamps() != self.seen:
                 self.configuration = self.read()
-        return self.configuration
+                return self.configuration
+        return None
 
     def credentials(self) -> grpc.ServerCredentials:
         """Credentials that look at the files on every handshake."""
         return grpc.dynamic_ssl_server_credentials(
-            self.configuration, self.current, require_client_authentication=self.requires_client()
+            self.configuration,
+            self.current,  # type: ignore[arg-type]  # None, which the stubs forget, keeps the set
+            require_client_authentication=self.requires_client(),
         )
 
 
