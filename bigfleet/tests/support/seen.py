@@ -78,6 +78,12 @@ def seen(seed: int, plain: bool = False) -> Seen:
     return see(case, fast_plan(case))
 
 
+def seen_spread(seed: int) -> Seen:
+    """A case in which every need is spread over one label or two."""
+    case = spread_out(case_of(seed, PLAIN), Random(seed))
+    return see(case, fast_plan(case))
+
+
 def mixed_case(seed: int) -> Case:
     """The case of a seed; every third is about spread, some about gangs above all."""
     case = case_of(seed, SHAPES[seed % len(SHAPES)])

@@ -35,10 +35,9 @@ from worlds import A, B, machine, need
 
 S = MachineState
 SHAPES = (
-    Shape(machines=24, needs=8, limits=False, odd_states=False, bound=False, spread=False),
-    Shape(machines=40, needs=10, limits=False, odd_states=False, bound=False, spread=False),
-    Shape(machines=16, needs=5, clusters=1, limits=False, odd_states=False, bound=False,
-          spread=False),
+    Shape(machines=24, needs=8, limits=False, odd_states=False, bound=False),
+    Shape(machines=40, needs=10, limits=False, odd_states=False, bound=False),
+    Shape(machines=16, needs=5, clusters=1, limits=False, odd_states=False, bound=False),
 )  # fmt: skip
 DELAYS = ((0, 50), (0, 6), (0, 0), (10, 50))
 PAUSES = (0, 30, 60, 600, 3_600, 36_000)

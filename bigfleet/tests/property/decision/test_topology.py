@@ -117,7 +117,11 @@ def constraints(row: Row) -> list:  # type: ignore[type-arg]
 
 
 @seeds
-def test_what_is_acquired_keeps_the_skew_of_every_spread_constraint(seeds: range) -> None:
+def test_what_is_acquired_of_machines_alike_keeps_the_skew_of_every_constraint(
+    seeds: range,
+) -> None:
+    # Where sizes differ, one may turn out redundant and go back: see test_acquisition.py.
+    checked = 0
     for seed in seeds:
         view = seen(seed)
         limited = view.case.policy.quotas or view.case.policy.spend_limit_micro is not None
@@ -125,6 +129,8 @@ def test_what_is_acquired_keeps_the_skew_of_every_spread_constraint(seeds: range
             continue
         for row in view.rows:
             mine = [view.machines[mid] for mid in row.claims]
+            if not alike(view, row, [*mine, *free_after(view, row)]):
+                continue
             for spread in constraints(row):
                 counts = counted(row, spread.key, mine)
                 domains = {*counts, *counted(row, spread.key, free_after(view, row))}
@@ -132,3 +138,10 @@ def test_what_is_acquired_keeps_the_skew_of_every_spread_constraint(seeds: range
                 for m in view.taken(row):
                     here = counts[m.matchable_labels()[spread.key]]
                     assert here - floor <= spread.max_skew, (seed, row.position, m.id)
+                    checked += 1
+    assert checked >= len(seeds) // 50
+
+
+def alike(view: Seen, row: Row, machines: list[Machine]) -> bool:
+    """All give the row the same."""
+    return len({tuple(view.world.contribution(row, m).items()) for m in machines}) <= 1

@@ -219,9 +219,8 @@ def give_back(world: World, row: Row, taken: list[Machine]) -> list[Machine]:
         for other in [*kept, *coming]:
             if other is not m:
                 left = world.minus(row, left, other)
-        rest = [k for k in kept if k is not m]
-        if covered(left) and skew_holds(world, row, rest, m):
-            kept = rest
+        if covered(left):
+            kept.remove(m)
             untake(world, m)
     return kept
 
@@ -270,27 +269,6 @@ def within_skew(
         idle = [m for m in idle if m.matchable_labels()[key] in allowed]
         speculative = [m for m in speculative if m.matchable_labels()[key] in allowed]
     return idle, speculative
-
-
-def skew_holds(world: World, row: Row, taken: list[Machine], gone: Machine) -> bool:
-    """With one given back, no domain of the row exceeds the smallest by more than its skew."""
-    have = [world.machines[mid] for mid in row.claims] + taken
-    for key, skew in constraints(row):
-        counts: dict[str, int] = {}
-        for m in have:
-            value = m.matchable_labels().get(key)
-            if value is not None:
-                counts[value] = counts.get(value, 0) + 1
-        could = [m for pool in free_for(world, row, None, planned=False) for m in pool]
-        labelled = [m for m in could if all(k in m.matchable_labels() for k, _ in constraints(row))]
-        for m in [*labelled, gone]:
-            if (value := m.matchable_labels().get(key)) is not None:
-                counts.setdefault(value, 0)
-        taken_values = {m.matchable_labels()[key] for m in taken}
-        floor = min(counts.values(), default=0)
-        if any(counts[v] - floor > skew for v in taken_values):
-            return False
-    return True
 
 
 # -- leaving and coming ----------------------------------------------------------------------

@@ -23,7 +23,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
-from bigfleet.decision.kernels.spread import count_claim, skew_holds
+from bigfleet.decision.kernels.spread import count_claim
 from bigfleet.decision.kernels.stamps import stamp_new
 from bigfleet.model.columns.jit import inner
 
@@ -47,11 +47,11 @@ def take(
 def acquire(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool,
-) -> tuple[int, int]:  # fmt: skip
-    """Take machines until ``sc.left`` is covered or none is left; (takes, heads) in scratch."""
+) -> int:  # fmt: skip
+    """Take machines until ``sc.left`` is covered or none is left; how many (``sc.takes``)."""
     width = ro.width[r]
     if covered(sc.left, width):
-        return 0, 0
+        return 0
     heads = fill_heads(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
     plain = (
         width == 1 and ro.spread[r] == ro.spread[r + 1] and fa.limits[0] < 0 and not fa.limits[2]
@@ -69,7 +69,7 @@ def acquire(
                 continue
         _take_head(ma, cl, ids, ro, fa, ho, wo, sc, r, h, takes, planned)
         takes += 1
-    return takes, heads
+    return takes
 
 
 @inner
@@ -133,10 +133,12 @@ def _take_run(
 
 @inner
 def give_back(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, takes: int,
-    heads: int,
-) -> int:  # fmt: skip
-    """Drop takes that turned out redundant, dearest first, later takes first on ties."""
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, takes: int
+) -> int:
+    """Drop takes that turned out redundant, dearest first, later takes first on ties.
+
+    Also where the skew would keep one: credit ignores skew, so the next cycle would give it up.
+    """
     width = ro.width[r]
     if takes < 2 or not covered(sc.left, width):
         return takes
@@ -158,13 +160,9 @@ def give_back(
         m = sc.takes[dearest]
         if not _redundant(ma, sc, width, m):
             continue
-        if ro.spread[r] < ro.spread[r + 1]:
-            rate_heads(ma, cl, ro, fa, wo, sc, r, heads)
-            if not skew_holds(ma, ro, fa, wo, sc, r, heads, takes, m):
-                continue
         take(ma, cl, ro, fa, wo, r, m, -1)
         subtract(sc, ma.cls[m], sc.left, width, -1)
-        sc.takes[dearest] = -2 - m
+        sc.takes[dearest] = -1
     kept = 0
     for t in range(takes):
         if sc.takes[t] >= 0:

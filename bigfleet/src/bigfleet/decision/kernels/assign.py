@@ -163,8 +163,8 @@ def serve_plain(
     width = ro.width[r]
     for j in range(width):
         sc.left[j] = wo.left[r, j]
-    takes, heads = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
-    return give_back(ma, cl, ro, fa, wo, sc, r, takes, heads)
+    takes = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
+    return give_back(ma, cl, ro, fa, wo, sc, r, takes)
 
 
 @inner

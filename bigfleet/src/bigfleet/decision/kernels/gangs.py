@@ -218,7 +218,7 @@ def _correct(
 def gang_takes(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
     sc: Scratch, r: int, planned: bool,
-) -> tuple[int, int]:  # fmt: skip
+) -> int:  # fmt: skip
     """All the gang lacks in its domain, or nothing; ``sc.left`` is then what is left over."""
     width = ro.width[r]
     if planned:
@@ -237,13 +237,13 @@ def gang_takes(
         for j in range(width):
             sc.left[j] = wo.left[r, j]
         _subtract_coming(ma, cl, ids, ro, fa, ho, wo, sc, r)
-    takes, heads = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
+    takes = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
     if planned or not covered(sc.left, width):
         for t in range(takes):
             take(ma, cl, ro, fa, wo, r, sc.takes[t], -1)
         if not covered(sc.left, width):
             takes = 0
-    return takes, heads
+    return takes
 
 
 @inner
@@ -273,7 +273,7 @@ def choose_in_credit(
         return
     choose(ma, cl, ids, ro, fa, ho, wo, sc, r, True, sizes)
     if wo.domain[r] >= 0:
-        takes, _ = gang_takes(ma, cl, ids, ro, fa, ho, wo, sc, r, True)
+        takes = gang_takes(ma, cl, ids, ro, fa, ho, wo, sc, r, True)
         for t in range(takes):
             wo.aside[sc.takes[t]] = 1
             note(wo, sc.takes[t])
@@ -289,6 +289,6 @@ def serve_gang(
         holdings(ma, cl, ids, ro, fa, ho, wo, sc, r, sizes)
         choose(ma, cl, ids, ro, fa, ho, wo, sc, r, False, sizes)
     if wo.domain[r] >= 0:
-        takes, heads = gang_takes(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
-        takes = give_back(ma, cl, ro, fa, wo, sc, r, takes, heads)
+        takes = gang_takes(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
+        takes = give_back(ma, cl, ro, fa, wo, sc, r, takes)
         commit(ma, ro, wo, sc, r, takes)

@@ -124,7 +124,7 @@ def preempt(
             make_room(ma, cl, ids, ro, fa, ho, wo, sc, vi, r)
         free = 0
         if ro.domain_key[r] >= 0:
-            free, _ = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
+            free = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, False)
         picks = _pick_excess(ma, cl, ro, fa, wo, sc, vi, r, free)
         picks = _pick_victims(ma, cl, ro, fa, wo, sc, vi, r, picks)
         done = covered(sc.left, width)

@@ -77,37 +77,3 @@ def has_room(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int) -> boo
         if domain < 0 or wo.spread[ro.spread_count[i] + domain] <= 0:
             return False
     return True
-
-
-@inner
-def skew_holds(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int, takes: int,
-    gone: int,
-) -> bool:  # fmt: skip
-    """Without ``gone``, no domain a machine was taken in exceeds the smallest by too much.
-
-    What was given back could be taken now, like the heads; given-back takes are stored as
-    ``-2 - machine``.
-    """
-    for i in range(ro.spread[r], ro.spread[r + 1]):
-        key, base = ro.spread_key[i], ro.spread_count[i]
-        lost = domain_of(ma, fa, key, gone)
-        floor = wo.spread[base + lost] - 1
-        for d in range(fa.domain_count[key]):
-            count = wo.spread[base + d] - (d == lost)
-            if count > 0 and count < floor:
-                floor = count
-        for h in range(heads):
-            if sc.head_tier[h] != -2 and wo.spread[base + domain_of(ma, fa, key, sc.head[h])] == 0:
-                floor = 0
-        for t in range(takes):
-            m = sc.takes[t]
-            if m <= -2 and wo.spread[base + domain_of(ma, fa, key, -2 - m)] == 0:
-                floor = 0
-        for t in range(takes):
-            m = sc.takes[t]
-            if m >= 0 and m != gone:
-                domain = domain_of(ma, fa, key, m)
-                if wo.spread[base + domain] - (domain == lost) - floor > ro.spread_skew[i]:
-                    return False
-    return True
