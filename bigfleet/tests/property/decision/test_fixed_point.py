@@ -31,6 +31,7 @@ from fleets import Case, Shape
 from fleets import case as case_of
 from living import Both, Living, planned
 from sizes import MUTANT, NIGHTLY, chunks, label
+from variations import spread_out
 from worlds import A, B, machine, need
 
 S = MachineState
@@ -129,7 +130,9 @@ def start(case: Case, seed: int) -> Run:
 
 
 def shaped(seed: int) -> Case:
-    return case_of(seed, SHAPES[seed % len(SHAPES)])
+    """The case of a seed; in every fifth all that is not a gang is spread."""
+    case = case_of(seed, SHAPES[seed % len(SHAPES)])
+    return spread_out(case, Random(seed)) if seed % 5 == 4 else case
 
 
 @pytest.mark.parametrize("seeds", chunks(30, 1_000, 6), ids=label)
