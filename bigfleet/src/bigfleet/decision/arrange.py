@@ -10,7 +10,7 @@ from bigfleet.decision.domains import Topology
 from bigfleet.decision.kernels.layout import I32, I64, U8, Identities, Rows
 from bigfleet.decision.normalise import Normalised
 from bigfleet.decision.numbering import Kept, distinct
-from bigfleet.decision.standing import ByProfile, Standing, by_profile, is_special, standing_of
+from bigfleet.decision.standing import ByProfile, Standing, by_profile, standing_of
 from bigfleet.decision.tables import Amounts, Clusters
 from bigfleet.model import PenaltyBucket
 from bigfleet.model.columns import Demand
@@ -33,7 +33,6 @@ class Arranger:
     """Arranges rows, and keeps what they are while the same rows are there."""
 
     _standing: Kept[Standing] = field(default_factory=Kept)
-    _special: Kept[bool] = field(default_factory=Kept)
     _by_profile: Kept[ByProfile] = field(default_factory=Kept)
 
     def arrange(
@@ -104,10 +103,9 @@ class Arranger:
 
     def _profiles(self, topology: Topology, standing: Standing) -> ByProfile:
         of = (standing, topology.profiles)
-        if self._special.get(of, (), lambda: is_special(topology, standing)):
-            # Numbers of domains and masks are given anew each cycle.
-            return by_profile(topology, standing)
-        return self._by_profile.get(of, (), lambda: by_profile(topology, standing))
+        by = self._by_profile.get(of, (), lambda: by_profile(topology, standing))
+        topology.resume(by.numbering)
+        return by
 
 
 def _own_dimensions(aggregate: I64, unit: I64) -> tuple[U8, I32, I32, I64]:

@@ -2,11 +2,13 @@
 
 A domain key is the label (or labels) whose value a gang's machines share or a spread counts. Its
 domains are numbered; a label of the class numbers its values here, a topology column brings its
-own numbers. Everything derived is per cycle; what depends on a profile alone is kept in Matcher.
+own numbers. What is derived is per cycle; what depends on a profile alone is kept in Matcher, and
+numbers are given again while the rows stay the same (``Numbering``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +18,15 @@ from bigfleet.decision.kernels.layout import FAILED, I32, I64, U8
 from bigfleet.decision.matching import DomainKey, Matcher, Shape, column_mask
 from bigfleet.model import Requirement
 from bigfleet.model.columns import Demand, MachineColumns
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Which numbers the columns, domain keys and masks of some rows have."""
+
+    columns: tuple[str, ...]
+    keys: Mapping[DomainKey, int]
+    masks: Mapping[Requirement, int]
 
 
 @dataclass
@@ -72,6 +83,20 @@ class Topology:
         return found
 
     # -- numbering ---------------------------------------------------------------------------
+
+    def numbering(self) -> Numbering:
+        """The numbers given so far."""
+        return Numbering(tuple(self.columns), dict(self.keys), dict(self.masks))
+
+    def resume(self, numbering: Numbering) -> None:
+        """Give the numbers that the same rows got in an earlier cycle."""
+        if self.keys == numbering.keys and self.masks == numbering.masks:
+            return
+        for key in numbering.keys:
+            if len(key) > 1:
+                self._combine(key)
+        self.columns = list(numbering.columns)
+        self.keys, self.masks = dict(numbering.keys), dict(numbering.masks)
 
     def column(self, key: str) -> int:
         """The number of a topology column."""

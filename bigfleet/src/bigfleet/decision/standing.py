@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.decision.domains import Topology
+from bigfleet.decision.domains import Numbering, Topology
 from bigfleet.decision.kernels.layout import I32, I64, U8, Identities
 from bigfleet.decision.normalise import Normalised
 from bigfleet.decision.tables import Clusters
@@ -127,17 +127,14 @@ class ByProfile:
     domain: I32
     spread: tuple[I32, I32, I32]
     masks: tuple[I32, I32]
+    numbering: Numbering
+    """What the numbers of domains and masks stand for."""
 
 
 def _special(table: I32) -> Bools:
     """Gangs, spread, and requirements on topology columns."""
     found: Bools = (table[:, 1] >= 0) | (table[:, 2] > 0) | (table[:, 3] > 0)
     return found
-
-
-def is_special(topology: Topology, standing: Standing) -> bool:
-    """Some row asks for more than what its machines' classes tell."""
-    return bool(_special(topology.profiles[standing.profile]).any())
 
 
 def by_profile(topology: Topology, standing: Standing) -> ByProfile:
@@ -171,6 +168,7 @@ def by_profile(topology: Topology, standing: Standing) -> ByProfile:
         domain=domain,
         spread=(spread_at, constraints[:, 0].copy(), constraints[:, 1].copy()),
         masks=(mask_at, np.array(masks, np.int32)),
+        numbering=topology.numbering(),
     )
 
 

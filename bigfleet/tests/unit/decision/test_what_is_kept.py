@@ -6,10 +6,11 @@ import pytest
 
 from bigfleet.decision import Carry, Engine, Plan, Policy
 from bigfleet.inventory import Inventory
-from bigfleet.model import CapacityType, Machine, Need
+from bigfleet.model import LABEL_ZONE as ZONE
+from bigfleet.model import CapacityType, Machine, Need, Operator, Requirement
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
-from worlds import NOW, A, B, S, machine, need
+from worlds import NOW, RACK, A, B, S, machine, need
 
 FLEET = [
     *(machine(f"m-{i}", S.IDLE, cpu=8, price=1 + i % 3, kind=CapacityType.SPOT) for i in range(6)),
@@ -130,3 +131,26 @@ def test_prices_that_change_are_seen(shard: Shard) -> None:
     for m in FLEET[:6]:
         shard.inventory.put(replace(m, price_per_hour=5.0 - m.price_per_hour))
     assert {a.machine for a in shard.decide()} != before
+
+
+def test_places_that_come_and_go_are_seen_by_rows_that_stay(shard: Shard) -> None:
+    def racked(m: Machine, rack: str, zone: str = "z-a") -> Machine:
+        return replace(m, labels={**m.labels, RACK: rack}, zone=zone)
+
+    both = [Requirement.of(RACK, Operator.SAME), Requirement.of(ZONE, Operator.SAME)]
+    shun = [Requirement.of(RACK, Operator.NOT_IN, ["r-1"])]
+    shard.ask([
+        need(cpu=24, unit=8, spread=(ZONE, 1), group="spread"),
+        need(cpu=24, unit=8, spread=(RACK, 1), group="racks"),
+        need(cpu=8, unit=8, where=shun, group="shuns"),
+        need(cpu=16, unit=8, where=both, group="pair"),
+    ])  # fmt: skip
+    met = [shard.decide().verdicts.satisfied.sum()]
+    for i, m in enumerate(FLEET):
+        shard.inventory.put(racked(m, f"r-{i % 3}"))
+        met.append(shard.decide().verdicts.satisfied.sum())
+    shard.inventory.put(racked(FLEET[0], "r-new", "z-b"))
+    met.append(shard.decide().verdicts.satisfied.sum())
+    shard.inventory.put(racked(FLEET[1], "r-1", "z-b"))
+    met.append(shard.decide().verdicts.satisfied.sum())
+    assert len(set(met)) > 2

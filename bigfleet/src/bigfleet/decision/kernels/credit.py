@@ -26,7 +26,7 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.sorting import sort_index
-from bigfleet.decision.kernels.spread import count_claim
+from bigfleet.decision.kernels.spread import count_claim, count_claims
 from bigfleet.decision.kernels.stamps import name_claim, restamp
 from bigfleet.model.columns.jit import inner
 
@@ -51,7 +51,7 @@ def _claim_all(
 
     Claims all or nothing; False where anything has to be looked at more closely.
     """
-    if ro.domain_key[r] >= 0 or ro.masks[r] < ro.masks[r + 1] or ro.spread[r] < ro.spread[r + 1]:
+    if ro.domain_key[r] >= 0 or ro.masks[r] < ro.masks[r + 1]:
         return False
     width = ro.width[r]
     exact, cls, claims = ho.exact, ma.cls, wo.claim
@@ -77,6 +77,8 @@ def _claim_all(
         m = exact[i]
         claims[m] = r
         wo.named[ma.stamp[m]] += 1
+    if ro.spread[r] < ro.spread[r + 1]:
+        count_claims(ma, ro, fa, wo, r, exact, lo, hi)
     for j in range(width):
         wo.left[r, j] -= sc.left[j]
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bigfleet.decision.kernels.amounts import domain_of
-from bigfleet.decision.kernels.layout import Facts, Machines, Rows, Scratch, Work
+from bigfleet.decision.kernels.layout import I32, Facts, Machines, Rows, Scratch, Work
 from bigfleet.model.columns.jit import inner
 
 
@@ -14,6 +14,29 @@ def count_claim(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int, cha
         domain = domain_of(ma, fa, ro.spread_key[i], m)
         if domain >= 0:
             wo.spread[ro.spread_count[i] + domain] += change
+
+
+@inner
+def count_claims(
+    ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, machines: I32, lo: int, hi: int
+) -> None:
+    """Count many claims at once; machines of one class follow each other."""
+    for k in range(ro.spread[r], ro.spread[r + 1]):
+        key, base = ro.spread_key[k], ro.spread_count[k]
+        column = fa.domain_column[key]
+        last, domain = -1, -1
+        same = 0
+        for i in range(lo, hi):
+            m = machines[i]
+            now = ma.columns[column, m] if column >= 0 else ma.cls[m]
+            if now != last:
+                if domain >= 0:
+                    wo.spread[base + domain] += same
+                last, same = now, 0
+                domain = now if column >= 0 else fa.domain_of_class[key, now]
+            same += 1
+        if domain >= 0:
+            wo.spread[base + domain] += same
 
 
 @inner
