@@ -55,7 +55,7 @@ class Run:
     loop: Loop
     engine: Living
     robbed: set[tuple[str, str]] = field(default_factory=set)
-    """Gangs of which a need of higher priority took a machine: what is left cannot serve them."""
+    """Gangs of which a need before them took a machine: what is left cannot serve them."""
     churned: list[str] = field(default_factory=list)
     """Machines that were reclaimed and are not the rest of such a gang."""
     acquired: Counter[str] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class Run:
         self.robbed |= {
             (old.cluster, old.group)
             for mid, old in stamps.items()
-            if old.group and mid in taken and taken[mid].priority > old.priority
+            if old.group and mid in taken and _before(taken[mid], old)
         }
         for kind, mid, *_ in plan.actions:
             old = stamps[mid] if kind is ActionKind.RECLAIM else None
@@ -119,6 +119,15 @@ class Run:
     def claimed(self) -> set[str]:
         assert self.last is not None
         return {self.last.fleet.ids[int(m)] for m in (self.last.claimed >= 0).nonzero()[0]}
+
+
+def _before(new: Stamp, old: Stamp) -> bool:
+    """The stamp of another need, of one that comes earlier in the order or may do so."""
+    return new.key != old.key and _rank(new) >= _rank(old)
+
+
+def _rank(stamp: Stamp) -> tuple[int, int, int]:
+    return stamp.priority, stamp.interruption, stamp.reclamation
 
 
 def start(case: Case, seed: int) -> Run:

@@ -20,6 +20,26 @@ def preempt(world: World) -> None:
         if row.is_gang and row.domain is None:
             continue
         _preempt_for(world, row, budget)
+    for row in world.rows:
+        if row.moved_in and not any(covered(world.deficit(gang)) for gang in row.gangs):
+            _give_back(world, row)
+
+
+def _give_back(world: World, row: Row) -> None:
+    """Takes that are redundant beside what moved in: dearest first, the last id first on ties."""
+
+    def cost(m: Machine) -> int:
+        value = world.cost(row, m)
+        assert value is not None
+        return value
+
+    takes = [world.machines[mid] for mid in sorted(row.taken, reverse=True)]
+    for m in sorted(takes, key=cost, reverse=True):
+        if covered(world.deficit(row, without=m.id)):
+            world.unclaim(m)
+            untake(world, m)
+            row.taken.remove(m.id)
+            del world.restamped[m.id]
 
 
 def _preempt_for(world: World, row: Row, budget: dict[str, int] | None) -> None:

@@ -40,6 +40,27 @@ def test_a_victim_in_the_own_cluster_is_not_drained_its_claim_moves() -> None:
     assert stamp.group == "high"
 
 
+def test_what_was_taken_goes_back_where_a_machine_that_moves_is_enough() -> None:
+    low = need(A, cpu=8, unit=1, priority=10, group="low")
+    high = need(A, cpu=6, unit=1, priority=1000, group="high")
+    small = [machine(f"m-{i}", cpu=2, price=price) for i, price in enumerate((1.0, 3.0))]
+    outcome = decide([serving("m-large", low, cpu=8), *small], [low, high])
+    # Both are free and not enough. The large one then serves alone, and at once.
+    assert outcome.does == {}
+    assert outcome.serves(1) == {"m-large"}
+    assert outcome.satisfied(1)
+
+
+def test_of_what_was_taken_only_the_dearest_goes_back_where_the_rest_is_needed() -> None:
+    low = need(A, cpu=4, unit=1, priority=10, group="low")
+    high = need(A, cpu=6, unit=1, priority=1000, group="high")
+    small = [machine(f"m-{i}", cpu=2, price=price) for i, price in enumerate((3.0, 1.0))]
+    outcome = decide([serving("m-large", low, cpu=4), *small], [low, high])
+    assert outcome.does == {"m-1": K.BOOTSTRAP}
+    assert outcome.serves(1) == {"m-large", "m-1"}
+    assert outcome.stamp("m-0") is None
+
+
 def test_excess_is_taken_before_any_victim_with_full_grace() -> None:
     low, high = need(B, priority=10), need(A, priority=1_000_000)
     fleet = [serving("m-1", low), serving("m-2", need(B, group="gone"))]

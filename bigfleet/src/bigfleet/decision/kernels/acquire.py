@@ -23,6 +23,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.sorting import sort_index
 from bigfleet.decision.kernels.spread import count_claim
 from bigfleet.decision.kernels.stamps import stamp_new
 from bigfleet.model.columns.jit import inner
@@ -148,27 +149,34 @@ def give_back(
             possible = True
     if not possible:
         return takes
-    for t in range(takes):
-        c = ma.cls[sc.takes[t]]
-        sc.k1[t] = cl.price[c] + cl.loss[c, ro.interruption[r]]
-    for _ in range(takes):
-        dearest = -1
-        for t in range(takes):
-            if sc.k1[t] >= 0 and (dearest < 0 or sc.k1[t] >= sc.k1[dearest]):
-                dearest = t
-        sc.k1[dearest] = -1
-        m = sc.takes[dearest]
+    dearest_first(ma, cl, ro, sc, r, 0, takes)
+    for i in range(takes):
+        t = sc.sorted[i]
+        m = sc.takes[t]
         if not _redundant(ma, sc, width, m):
             continue
         take(ma, cl, ro, fa, wo, r, m, -1)
         subtract(sc, ma.cls[m], sc.left, width, -1)
-        sc.takes[dearest] = -1
+        sc.takes[t] = -1
     kept = 0
     for t in range(takes):
         if sc.takes[t] >= 0:
             sc.takes[kept] = sc.takes[t]
             kept += 1
     return kept
+
+
+@inner
+def dearest_first(
+    ma: Machines, cl: Classes, ro: Rows, sc: Scratch, r: int, lo: int, hi: int
+) -> None:
+    """Order ``sc.takes[lo:hi]`` by cost: offsets from ``lo`` in ``sc.sorted``; ties last first."""
+    for i in range(hi - lo):
+        c = ma.cls[sc.takes[lo + i]]
+        sc.k1[i] = -(cl.price[c] + cl.loss[c, ro.interruption[r]])
+        sc.k2[i] = -i
+        sc.k3[i] = 0
+    sort_index(sc.k1, sc.k2, sc.k3, sc.sorted, sc.spare, hi - lo)
 
 
 @inner

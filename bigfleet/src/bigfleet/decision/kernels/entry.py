@@ -28,8 +28,9 @@ from bigfleet.decision.kernels.layout import (
     Victims,
     Work,
 )
-from bigfleet.decision.kernels.preempt import preempt, settle
+from bigfleet.decision.kernels.preempt import preempt
 from bigfleet.decision.kernels.propose import broker, propose
+from bigfleet.decision.kernels.settle import charge_losses, give_back_after_moves
 from bigfleet.model.columns.jit import jit
 
 CREDIT, ASSIGN, PROPOSE, COMMIT, PREEMPT = range(5)
@@ -59,4 +60,5 @@ def run(
         )  # fmt: skip
     elif stage == PREEMPT:
         preempt(ma, cl, ids, ro, fa, ho, wo, sc, vi, last)
-        settle(ma, cl, ro, fa, wo, sc)
+        charge_losses(ma, cl, ro, fa, wo, sc)
+        give_back_after_moves(ma, cl, ro, fa, wo, sc)

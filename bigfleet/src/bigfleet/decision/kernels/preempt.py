@@ -392,16 +392,6 @@ def _lose(ma: Machines, ro: Rows, fa: Facts, wo: Work, holder: int, m: int) -> N
         count_claim(ma, ro, fa, wo, holder, m, -1)
 
 
-@inner
-def settle(ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch) -> None:
-    """After the phase: rows are charged with what they lost."""
-    for m in ma.order:
-        r = wo.lost[m]
-        if r >= 0:
-            look_at(cl, ro, fa, sc, r, ma.cls[m])
-            subtract(sc, ma.cls[m], wo.left[r], ro.width[r], -1)
-
-
 @jit
 def any_unmet(ro: Rows, wo: Work, rows: int) -> bool:
     """Something is left for this phase to do."""
