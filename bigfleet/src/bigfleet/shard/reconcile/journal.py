@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from bigfleet.model import Stamp
 from bigfleet.shard.ports import Disk, Offload
+from bigfleet.shard.reconcile.lines import read_lines, sealed
 
 FILE: Final = "journal"
 DAMAGED_FILE: Final = "journal.damaged"
@@ -56,15 +56,6 @@ class _Operation:
     done: asyncio.Future[None] | None = None
 
 
-@dataclass(slots=True)
-class _Read:
-    lines: dict[str, bytes] = field(default_factory=dict)
-    entries: dict[str, Entry] = field(default_factory=dict)
-    count: int = 0
-    damaged: list[int] = field(default_factory=list)
-    torn: bool = False
-
-
 class Journal:
     """The memory. `load` first, then `run` beside everything that remembers."""
 
@@ -83,7 +74,7 @@ class Journal:
     def load(self) -> dict[str, Entry]:
         """Everything remembered. Blocking; the disk's errors pass through."""
         content = self._disk.read(FILE) or b""
-        read = _read(content)
+        read = read_lines(content, _parsed)
         if read.damaged:
             self._disk.replace(DAMAGED_FILE, content)
             _log.error(
@@ -92,10 +83,16 @@ class Journal:
                 extra={"lines": read.damaged[:10], "count": len(read.damaged),
                        "kept_as": DAMAGED_FILE},
             )  # fmt: skip
-        self._lines, self._written = read.lines, read.count
-        # After a part of a line nothing may be appended.
+        entries: dict[str, Entry] = {}
+        for line, known in read.lines:
+            self._lines.pop(known.machine, None)
+            entries.pop(known.machine, None)
+            if known.entry is not None:
+                self._lines[known.machine] = line
+                entries[known.machine] = known.entry
+        self._written = len(read.lines)
         self._must_rewrite = read.torn or bool(read.damaged)
-        return read.entries
+        return entries
 
     def knows(self, machine_id: str) -> bool:
         """Whether something is remembered of a machine, on disk."""
@@ -180,36 +177,11 @@ def _answer(group: list[_Operation], error: OSError | None) -> None:
 
 
 def _operation(machine_id: str, entry: Entry | None) -> _Operation:
-    body = msgspec.json.encode(_Line(machine_id, entry))
-    return _Operation(machine_id, b"%08x %b\n" % (zlib.crc32(body), body), entry is None)
+    line = sealed(msgspec.json.encode(_Line(machine_id, entry)))
+    return _Operation(machine_id, line, entry is None)
 
 
-def _read(content: bytes) -> _Read:
-    read = _Read()
-    *lines, rest = content.split(b"\n")
-    read.torn = bool(rest)
-    for number, line in enumerate(lines, 1):
-        known = _parsed(line)
-        if known is None:
-            read.damaged.append(number)
-            continue
-        read.count += 1
-        read.lines.pop(known.machine, None)
-        read.entries.pop(known.machine, None)
-        if known.entry is not None:
-            read.lines[known.machine] = line + b"\n"
-            read.entries[known.machine] = known.entry
-    if read.damaged and read.damaged[-1] == len(lines) and not rest:
-        # The end of what was under way when the machine lost power.
-        read.damaged.pop()
-        read.torn = True
-    return read
-
-
-def _parsed(line: bytes) -> _Line | None:
-    body = line[9:]
-    if line[:9] != b"%08x " % zlib.crc32(body):
-        return None
+def _parsed(body: bytes) -> _Line | None:
     try:
         return msgspec.json.decode(body, type=_Line)
     except msgspec.MsgspecError:
