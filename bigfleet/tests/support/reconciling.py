@@ -23,6 +23,7 @@ from bigfleet.shard.reconcile.answers import Reconciled
 from bigfleet.shard.reconcile.journal import Journal
 from bigfleet.shard.reconcile.lister import Lister
 from bigfleet.shard.reconcile.ownership import Ownership
+from bigfleet.shard.reconcile.restamps import Restamps
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from sim.loop import virtual_loop
@@ -193,13 +194,15 @@ class Shard:
         self.clock = LoopClock()
         self.book = Book(Symbols(), self.clock)
         self.journal = Journal(self.disk, at_once)
+        self.restamps = Restamps(self.disk, at_once)
         self.ownership = Ownership(self.disk, at_once)
         self.ownership.load()
         self.woken = asyncio.Event()
         self.providers = Providers(self._connect)
         self.lister = Lister(
             self.book, self.providers, self.ownership, self.journal, self.clock, at_once,
-            Random(1), remembered=self.journal.load(), on_arrival=self.woken.set, page=page,
+            Random(1), remembered=self.journal.load(), restamped=self.restamps.load(),
+            on_arrival=self.woken.set, page=page,
         )  # fmt: skip
         self.tasks: list[asyncio.Task[None]] = []
 

@@ -25,6 +25,7 @@ from bigfleet.shard.book import Book
 from bigfleet.shard.execute.rails import portions
 from bigfleet.shard.orders import Order, begun, beyond_budget, orders_of, settle_credits
 from bigfleet.shard.ports import Clock, Offload
+from bigfleet.shard.reconcile.restamps import lines_of
 
 PHASES: Final = (
     "ingest", "reconcile", "snapread", "normalise", "phase1", "phase2", "phase3", "emit", "execute",
@@ -106,6 +107,8 @@ class Cycle:
     offload: Offload
     timer: Callable[[], float]
     cpu: Callable[[], float]
+    restamped: Callable[[bytes], None]
+    """Writes down which machines count for another need from now on."""
     engine: Engine = field(default_factory=Engine)
     number: int = 0
     carry: Carry = field(default_factory=Carry)
@@ -133,13 +136,14 @@ class Cycle:
         self._last = now
         fleet, policy = self.book.inventory.snapshot(), self.inputs.policy()
         marks.append(self.timer())
-        plan, orders, capped = await self._decide(fleet, demand, policy, carry, now)
+        plan, orders, capped, restamps = await self._decide(fleet, demand, policy, carry, now)
         self.carry = plan.carry
         marks.append(self.timer())
         permitted = self.outputs.permit(orders, policy, capped)
         settle_credits(plan, self.book)
         marks.append(self.timer())
         accepted = await self._hand_over(permitted)
+        self.restamped(restamps)
         marks.append(self.timer())
         self.outputs.show(
             Outcome(self.number, trigger, now, plan, policy, accepted, changes, started)
@@ -160,16 +164,16 @@ class Cycle:
 
     async def _decide(
         self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int
-    ) -> tuple[Plan, list[Order], int]:
+    ) -> tuple[Plan, list[Order], int, bytes]:
         if demand.symbols is not self._symbols:
             if self._symbols is not None:
                 self.engine = Engine(self.engine.clock)
             self._symbols = demand.symbols
 
-        def decide() -> tuple[Plan, list[Order], int]:
+        def decide() -> tuple[Plan, list[Order], int, bytes]:
             plan = self.engine.decide(fleet, demand, policy, carry, now)
             beyond = beyond_budget(plan, policy.reclaim_budget)
-            return plan, orders_of(plan, beyond), int(beyond.sum())
+            return plan, orders_of(plan, beyond), int(beyond.sum()), lines_of(plan)
 
         self.book.deciding(True)
         try:

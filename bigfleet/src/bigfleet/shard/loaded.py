@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bigfleet.model import Stamp
 from bigfleet.observe.shard import ShardMetrics
 from bigfleet.shard.assignments import Assignments
 from bigfleet.shard.coordination import Remembered
@@ -12,6 +13,7 @@ from bigfleet.shard.ports import Clock, Disk, Offload, steady
 from bigfleet.shard.reconcile.epoch import next_epoch
 from bigfleet.shard.reconcile.journal import Entry, Journal
 from bigfleet.shard.reconcile.ownership import Ownership
+from bigfleet.shard.reconcile.restamps import Restamps
 from bigfleet.shard.tuning import Tuning
 
 
@@ -27,8 +29,10 @@ class Loaded:
             steady(clock), version=version, warmup_cycles=tuning.metrics_warmup_cycles
         )
         self.entries: dict[str, Entry] = {}
+        self.stamps: dict[str, Stamp] = {}
         self.ownership = Ownership(disk, offload)
         self.journal = Journal(disk, offload)
+        self.restamps = Restamps(disk, offload)
         self.remembered = Remembered(disk, offload)
         self.excluded = Excluded(disk, offload)
         self.forgotten = Forgotten(disk, offload)
@@ -44,6 +48,7 @@ class Loaded:
         self.epoch = next_epoch(self._disk, self._clock.now(), self._tuning.epoch)
         self.ownership.load()
         self.entries = self.journal.load()
+        self.stamps = self.restamps.load()
         self.remembered.load()
         self.excluded.load()
         self.forgotten.load()

@@ -97,6 +97,7 @@ class Shard:
         self.book = Book(symbols, clock)
         self.observed = Observed(self.book, clock)
         self.ownership, self.journal, self.pause = loaded.ownership, loaded.journal, loaded.pause
+        self.restamps = loaded.restamps
         self.assignments, self.excluded = loaded.assignments, loaded.excluded
         self.excluded.watch(self.book)
         self.forgotten = loaded.forgotten
@@ -109,7 +110,7 @@ class Shard:
         self.lister = Lister(
             self.book, self.providers, self.ownership, self.journal, clock, world.offload,
             world.rng, interval=tuning.cycle_interval, remembered=dict(loaded.entries),
-            on_arrival=self.pace.wake,
+            restamped=loaded.stamps, on_arrival=self.pace.wake,
         )  # fmt: skip
         self.needs = NeedsTable(symbols, clock.now)
         quarantine = Quarantine(self._bound_capacity, tuning.quarantine)
@@ -150,7 +151,7 @@ class Shard:
         )  # fmt: skip
         self.cycle = Cycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
-            engine=Engine(clock=world.timer),
+            restamped=self.restamps.add, engine=Engine(clock=world.timer),
         )  # fmt: skip
         self.deciding = RightOfWay()
         self._ready_at = clock.monotonic() + tuning.ready_after
@@ -181,6 +182,7 @@ class Shard:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.journal.run())
+                group.create_task(self.restamps.run())
                 group.create_task(
                     self.assignments.follow(self.providers, self.lister.providers_changed)
                 )
@@ -234,6 +236,7 @@ class Shard:
             if not self._all_listed and len(self.providers) and self.lister.all_first_merged():
                 self._all_listed = True
                 self.executor.restored()
+                self.restamps.all_listed(self._fleet)
                 await self.forgotten.tidy(lambda cluster: bool(self.book.bound(cluster)))
 
     # -- who hears of what -----------------------------------------------------------------------

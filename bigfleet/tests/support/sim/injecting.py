@@ -16,6 +16,7 @@ from bigfleet.model import CapacityType
 from bigfleet.simcluster.behaviour import Behaviour
 from bigfleet.simcluster.cluster import SimCluster
 from bigfleet.simcluster.faults import Garbage
+from bigfleet.wire.machines import metadata_from_stamp
 from sim.coordinators import NAME as COORDINATOR
 from sim.coordinators import CoordinatorHost
 from sim.faults import Fault, FaultKind
@@ -134,8 +135,14 @@ class Injector:
         return self._host(fault).replace()
 
     def shard_loses_disk(self, fault: Fault) -> End:
-        """It dies and its volume is gone."""
-        host = self._host(fault)
+        """It dies and its volume is gone, and with it for whom machines count since Configure."""
+        host, world = self._host(fault), self._world
+        for provider in world.providers.values():
+            for slot in provider.slots.values():
+                known = host.life.book.get(slot.id)
+                stamp = None if known is None else known.stamp
+                if slot.cluster and stamp and metadata_from_stamp(stamp) != slot.metadata:
+                    world.monitor.excuse(slot.cluster, world.loop.time())
         host.life.process.crash()
         host.disk.lose()
         return None

@@ -35,10 +35,12 @@ class World:
         self.meanwhile: Callable[[], object] = lambda: None
         self.seen: list[Outcome] = []
         self.records: list[CycleRecord] = []
+        self.restamps: list[bytes] = []
         self.needs = [Need("c-1", Profile.of([]), {"cpu": 8000}, {"cpu": 4000})]
         self.cycle = Cycle(
             book=self.book, inputs=self, outputs=self, clock=self.clock,
             offload=self.offload, timer=self.clock.monotonic, cpu=self.clock.monotonic,
+            restamped=self.restamps.append,
         )  # fmt: skip
 
     async def offload(self, function: Callable[[], T]) -> T:

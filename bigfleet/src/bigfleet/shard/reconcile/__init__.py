@@ -6,6 +6,7 @@
     massloss   when many vanish at once
     ownership  which machines are this shard's
     journal    what only the shard knows, on disk before it is acted on
+    restamps   for whom machines count since they were configured, on disk
     restoring  the journal and the first List after a restart
     epoch      the number by which providers tell processes of one shard apart
 

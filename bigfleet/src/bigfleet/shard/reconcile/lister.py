@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from bigfleet.model import Machine
+from bigfleet.model import Machine, Stamp
 from bigfleet.model.lifecycle import TRANSITIONAL
 from bigfleet.provider import ProviderError, Providers
 from bigfleet.shard.book import Book
@@ -73,10 +73,12 @@ class Lister:
         *,
         interval: float = 10.0,
         remembered: dict[str, Entry] | None = None,
+        restamped: dict[str, Stamp] | None = None,
         on_arrival: Callable[[], None] = lambda: None,
         page: int = PAGE,
     ) -> None:
-        """`remembered` is what the journal loaded; `on_arrival` wakes the cycle."""
+        """`remembered` is what the journal loaded, `restamped` are the stamps given since;
+        `on_arrival` wakes the cycle."""
         self._book = book
         self._providers = providers
         self._clock = clock
@@ -93,8 +95,9 @@ class Lister:
         self._asking = Asking(book, self._digests, self._inbox, clock, offload, self._arrived, page)
         self._getting = Getting(self._inbox, clock, self._arrived)
         self._merger = Merger(
-            book, self._digests, ownership, journal, clock, remembered or {}, self._feeds
-        )
+            book, self._digests, ownership, journal, clock, remembered or {}, restamped or {},
+            self._feeds,
+        )  # fmt: skip
         book.on_change.append(self._book_changed)
         ownership.on_change.append(self._ownership_changed)
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.inventory import InventoryError
-from bigfleet.model import Machine, MachineError, MachineState
+from bigfleet.model import Machine, MachineError, MachineState, Stamp
 from bigfleet.model.columns import MachineColumns
 from bigfleet.provider import Refused
 from bigfleet.shard.book import Book, Seen, Taken
@@ -28,6 +28,7 @@ from bigfleet.shard.reconcile.digests import Digests
 from bigfleet.shard.reconcile.feed import Feed
 from bigfleet.shard.reconcile.journal import Entry, Journal
 from bigfleet.shard.reconcile.ownership import Ownership
+from bigfleet.shard.reconcile.restamps import renewed
 from bigfleet.shard.reconcile.restoring import is_worth_remembering, restored
 
 I64 = npt.NDArray[np.int64]
@@ -60,6 +61,8 @@ class Merger:
     clock: Clock
     remembered: dict[str, Entry]
     """What the journal held at the start, until every provider was heard."""
+    restamped: dict[str, Stamp]
+    """The stamps machines had got since, likewise."""
     providers: Container[str]
     """The names of providers that are asked."""
     going: deque[Gone] = field(default_factory=deque)
@@ -152,6 +155,7 @@ class Merger:
         """Every provider was heard: what is remembered of machines nobody listed is of no use."""
         self.journal.forget_soon(id for id in self.remembered if id not in self.book)
         self.remembered.clear()
+        self.restamped.clear()
 
     def _going(self, provider: str, fleet: MachineColumns, rows: I64) -> None:
         if len(rows):
@@ -222,12 +226,12 @@ class Merger:
 
     def _restored(self, machine: Machine, into: Reconciled) -> Machine:
         entry = self.remembered.pop(machine.id, None) if self.remembered else None
-        if entry is None:
-            return machine
-        machine = restored(machine, entry, self.clock.now())
-        if not is_worth_remembering(machine):
-            self.journal.forget_soon([machine.id])
-        return machine
+        if entry is not None:
+            machine = restored(machine, entry, self.clock.now())
+            if not is_worth_remembering(machine):
+                self.journal.forget_soon([machine.id])
+        stamp = self.restamped.pop(machine.id, None) if self.restamped else None
+        return machine if stamp is None else renewed(machine, stamp)
 
     def _count(self, taken: Taken, known: Machine | None, into: Reconciled) -> None:
         if taken.seen in (Seen.SAME, Seen.STALE):
