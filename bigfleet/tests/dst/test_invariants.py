@@ -32,9 +32,9 @@ A = ActionKind
 OFFER = Offer("m.large", "z-a", "r-1", CapacityType.ON_DEMAND, 0.1, 0.0, 4, 16)
 
 
-def stamp(cluster: str = "c1", priority: int = 100) -> Stamp:
+def stamp(cluster: str = "c1", priority: int = 100, group: str = "") -> Stamp:
     none = PenaltyBucket.UNSPECIFIED
-    return Stamp(cluster, "shape", "", "print", priority, none, none, 1)
+    return Stamp(cluster, "shape", group, "print", priority, none, none, 1)
 
 
 def machine(name: str, state: S, cluster: str = "", **rest: Any) -> Machine:
@@ -276,12 +276,53 @@ def test_reclaims_within_the_cap_are_fine() -> None:
     simulated(story)
 
 
+@pytest.mark.parametrize(("seconds", "is_noticed"), [(0.1, False), (5, True)])
+def test_the_cap_goes_by_the_machines_that_were_there_when_it_was_decided(
+    seconds: float, is_noticed: bool
+) -> None:
+    async def story(bench: Bench) -> None:
+        bench.monitor.excuse("c1", 0.0)
+        names = [f"m{number}" for number in range(40)]
+        for name in names:
+            bench.monitor.changed(bench.provider, Slot(name, OFFER, S.CONFIGURED, cluster="c1"))
+            bench.shard.book.take(machine(name, S.CONFIGURED, "c1"))
+        bench.shard.book.start(names.pop(), S.DRAINING)
+        await asyncio.sleep(seconds)
+        for name in names[:2]:
+            bench.order(A.RECLAIM, name, grace_seconds=600)
+
+    if is_noticed:
+        assert caught(story) == "S6"
+    else:
+        simulated(story)
+
+
 def test_a_reclaim_at_unchanged_demand_is_noticed() -> None:
     async def story(bench: Bench) -> None:
         await bound(bench, "m0", "c1")
         bench.order(A.RECLAIM, "m0", grace_seconds=600)
 
     assert caught(story) == "S7"
+
+
+@pytest.mark.parametrize(
+    ("group", "priority", "is_excused"),
+    [("gang", 1000, True), ("gang", 10, False), ("", 1000, False)],
+)
+def test_what_a_gang_leaves_behind_is_excused_when_a_need_before_it_took_a_machine(
+    group: str, priority: int, is_excused: bool
+) -> None:
+    async def story(bench: Bench) -> None:
+        await bound(bench, "m0", "c1")
+        bench.shard.book.take(machine("m1", S.IDLE))
+        bench.shard.book.stamp("m1", stamp("c1", 100, group))
+        bench.order(A.BOOTSTRAP, "m1", "c2", stamp=stamp("c2", priority))
+        bench.order(A.RECLAIM, "m0", grace_seconds=600)
+
+    if is_excused:
+        simulated(story)
+    else:
+        assert caught(story) == "S7"
 
 
 def test_a_victim_of_equal_priority_is_noticed() -> None:

@@ -5,8 +5,8 @@ a machine arrived that had been ordered before it did, or supply of the cluster 
 lost came back, or when the machine is no Ready node and long past its deadline, or its provider
 has announced its end, or the gang it was taken for moves as a whole: because it is new or asks for
 something else since a few minutes, and had begun in a place that cannot hold it, or because a need
-of higher priority has just taken one of its machines. Everything else is churn at unchanged demand:
-its target is zero.
+that comes before it has just taken one of its machines. Everything else is churn at unchanged
+demand: its target is zero.
 
 Demand is compared cluster by cluster: which of a cluster's rows a machine could have served is not
 asked, so a row that shrank excuses the reclaim of any machine of its cluster.
@@ -124,10 +124,11 @@ class Forced:
         return (stamp.cluster, stamp.group) in self._gangs
 
     def _note_taken(self, fleet: MachineColumns, stamps: Stamps, now: int) -> None:
-        """Gangs of which a need of higher priority takes a machine with this plan."""
+        """Gangs of which a need of no lower priority takes a machine with this plan."""
         priority = fleet.symbols.identity_column("priority")
-        before = fleet.stamp[stamps.machine]
-        taken = (before >= 0) & (priority[stamps.identity] > priority[before])
+        key = fleet.symbols.identity_column("key")
+        before, new = fleet.stamp[stamps.machine], stamps.identity
+        taken = (before >= 0) & (key[new] != key[before]) & (priority[new] >= priority[before])
         for identity in np.unique(before[taken]).tolist():
             old = fleet.symbols.stamp(identity, 0)
             self.gangs_changed(old.cluster, [old.group], now)

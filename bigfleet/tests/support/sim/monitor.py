@@ -23,7 +23,7 @@ from typing import Final
 
 from bigfleet.decision import ActionKind
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
-from bigfleet.model import Machine, MachineState
+from bigfleet.model import Machine, MachineState, Stamp
 from bigfleet.shard.orders import STARTS_IN, Order
 from bigfleet.shard.reconcile.lister import FULL
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
@@ -37,6 +37,8 @@ S = MachineState
 A = ActionKind
 WINDOW: Final = 10.0
 CAP: Final = 0.05
+DECIDING: Final = 1.0
+"""Seconds a decision may take: what has left since counted for it."""
 KNOWN_AFTER: Final = 60.0
 """Seconds after which a shard has seen what a provider says, when nothing is in the way."""
 FOR_ANOTHER_SHARD: Final = "another shard needs it"
@@ -68,6 +70,8 @@ class Monitor:
         """For which cluster a process ordered a machine: a zombie may want it for another one."""
         self._zombies: set[int] = set()
         self._reclaims: dict[str, deque[tuple[float, int]]] = {}
+        self._left: dict[str, deque[float]] = {}
+        """Cluster -> when machines ceased to be Configured for it, of late."""
         self._keeps: dict[str, deque[float]] = {}
         self._excuses: dict[str, float] = {}
         """Cluster -> when last something happened that may leave it with too much."""
@@ -115,6 +119,9 @@ class Monitor:
             if (shard.partial() or now < self._lies_until) and order.kind in _ACQUIRING:
                 # What it has not heard of yet makes some of this too much, later.
                 self.excuse(order.cluster, now)
+            if (robbed := _robbed_gang(order, machine)) is not None:
+                # It may have to move, and leaves behind what it has.
+                self.excuse(robbed.cluster, now)
             self._check_order(shard, order, machine, now, told)
 
     def _note_order(self, process: Process, order: Order) -> None:
@@ -176,7 +183,9 @@ class Monitor:
         window = self._reclaims.setdefault(f"{shard.process.name} {order.cluster}", deque())
         while window and window[0][0] <= now - WINDOW:
             window.popleft()
-        window.append((now, shard.configured(order.cluster)))
+        left = self._left.get(order.cluster, ())
+        counted = shard.configured(order.cluster) + sum(at > now - DECIDING for at in left)
+        window.append((now, counted))
         cap = max(1, *(int(CAP * configured) for _, configured in window))
         if len(window) > cap:
             self._trace.broken("S6", f"{told}: {len(window)} in {WINDOW:g} s, cap {cap}")
@@ -191,6 +200,8 @@ class Monitor:
             return
         self._trace.note(shard.process.name, f"knows {known.id} {told}")
         if after is None or after.state is not S.CONFIGURED:
+            if before is not None and before.state is S.CONFIGURED:
+                self._left.setdefault(before.cluster, deque(maxlen=100)).append(self._trace.now())
             return
         if before is None:
             # A machine that serves and was not known of: orders may follow from that.
@@ -258,6 +269,14 @@ class Monitor:
             self._bound_once.setdefault(slot.id, set()).add(slot.cluster)
             if slot.state is S.FAILED:
                 self.excuse(slot.cluster, slot.changed_at)
+
+
+def _robbed_gang(order: Order, machine: Machine) -> Stamp | None:
+    """The gang that has the machine, or waits for it, when it goes to a need before that gang."""
+    old, new = machine.stamp, order.stamp
+    if old is None or new is None or not old.group or new.key == old.key:
+        return None
+    return old if new.priority >= old.priority else None
 
 
 def _token(request: Request) -> tuple[str, int, int]:

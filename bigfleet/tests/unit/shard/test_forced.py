@@ -6,7 +6,16 @@ import numpy as np
 
 from bigfleet.decision import Carry, Engine, Plan, Policy
 from bigfleet.inventory import Inventory
-from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Need, Profile, Stamp
+from bigfleet.model import (
+    CapacityType,
+    HostRef,
+    Machine,
+    MachineState,
+    Need,
+    PenaltyBucket,
+    Profile,
+    Stamp,
+)
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.shard.forced import Forced
@@ -154,6 +163,20 @@ def test_what_is_left_of_a_gang_that_lost_a_machine_to_a_higher_need_is_forced()
     assert world.cycle(urgent, gang) == 0
     taken = next(iter(world.inventory))
     world.inventory.put_many([taken.but(stamp=Stamp.for_need(urgent, 10))])
+    assert [world.cycle(urgent) for _ in range(20)] == [0] * 20
+    world.now += 900 * SECOND
+    assert world.cycle(urgent) == 1
+
+
+def test_what_is_left_of_a_gang_is_forced_when_a_need_before_it_took_what_it_waited_for() -> None:
+    world, gang = World(), replace(NEED, group="g")
+    serves, waits = (m.but(stamp=Stamp.for_need(gang, 9)) for m in list(world.inventory))
+    idle = waits.but(state=MachineState.IDLE, cluster="")
+    world.inventory.put_many([serves, idle])
+    before = Profile.of([], interruption=PenaltyBucket.DOLLARS_1)
+    urgent = replace(NEED, profile=before, aggregate={"cpu": 4000})
+    assert world.cycle(urgent, gang) == 0
+    world.inventory.put_many([waits.but(stamp=Stamp.for_need(urgent, 10))])
     assert [world.cycle(urgent) for _ in range(20)] == [0] * 20
     world.now += 900 * SECOND
     assert world.cycle(urgent) == 1
