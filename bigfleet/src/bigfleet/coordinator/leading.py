@@ -12,16 +12,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from random import Random
 from typing import Final, Protocol
 
 from bigfleet.coordinator.errors import NotLeaderError
-from bigfleet.coordinator.pauses import Pauses
 from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.reign import Counts as ReignCounts
 from bigfleet.coordinator.reign import Reign
 from bigfleet.coordinator.state import State
 from bigfleet.coordinator.store.errors import StoreFullError, StoreUnavailableError
 from bigfleet.coordinator.store.interface import WRITE_SECONDS, Leader, Leadership, Loaded, Store
+from bigfleet.wire.backoff import Backoff
 
 FIRST_RETRY_SECONDS: Final = 0.5
 LONGEST_RETRY_SECONDS: Final = 5.0
@@ -68,7 +69,7 @@ class Leading:
         self._clock, self._counts, self._duties = clock, counts, tuple(duties)
         self._reign: Reign | None = None
         self._term = 0
-        self._pauses = Pauses(replica, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
+        self._pauses = Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS, Random(replica))
 
     def reign(self) -> Reign:
         """What this replica has while it leads; NotLeaderError otherwise."""

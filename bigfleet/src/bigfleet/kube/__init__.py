@@ -19,7 +19,6 @@
 One event loop, nothing that blocks. Knows nothing of shards, roll-ups or machines.
 """
 
-from bigfleet.kube.backoff import Backoff
 from bigfleet.kube.client import Body, Eviction, KubeClient
 from bigfleet.kube.config import ClusterConfig, from_kubeconfig, in_cluster, load
 from bigfleet.kube.decoding import BadObject, EventKind, Page, WatchEvent
@@ -52,7 +51,6 @@ __all__ = [
     "PATIENT",
     "AlreadyExistsError",
     "ApiError",
-    "Backoff",
     "BadObject",
     "BadRequestError",
     "Body",

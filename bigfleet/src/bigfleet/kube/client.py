@@ -14,7 +14,6 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from bigfleet.kube.backoff import Backoff
 from bigfleet.kube.config import ClusterConfig
 from bigfleet.kube.decoding import decode
 from bigfleet.kube.errors import ApiError, ConflictError, NotFoundError
@@ -22,6 +21,7 @@ from bigfleet.kube.objects import PODS, Object, Resource
 from bigfleet.kube.ports import Clock, Observer
 from bigfleet.kube.reading import Reader
 from bigfleet.kube.transport import DEADLINE, Request, Transport
+from bigfleet.wire.backoff import Backoff
 
 T = TypeVar("T")
 

@@ -16,12 +16,12 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from bigfleet.kube.backoff import Backoff
 from bigfleet.kube.client import KubeClient
 from bigfleet.kube.decoding import BadObject
 from bigfleet.kube.objects import ObjectLike, Resource, key_of
 from bigfleet.kube.reading import PAGE, WATCH_SECONDS
 from bigfleet.kube.watching import ListWatch
+from bigfleet.wire.backoff import Backoff
 
 log = structlog.get_logger()
 

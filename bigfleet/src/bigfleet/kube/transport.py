@@ -21,7 +21,6 @@ from typing import Final, Self
 import aiohttp
 from aiohttp.connector import AddrInfoType
 
-from bigfleet.kube.backoff import Backoff
 from bigfleet.kube.config import ClusterConfig
 from bigfleet.kube.errors import (
     ApiError,
@@ -35,6 +34,7 @@ from bigfleet.kube.errors import (
 from bigfleet.kube.lines import lines_of
 from bigfleet.kube.ports import Clock, Observer, SystemClock, Unobserved
 from bigfleet.kube.rate import RateLimit
+from bigfleet.wire.backoff import Backoff
 
 DEADLINE: Final = 30.0
 UNLIMITED: Final = frozenset({"leases"})

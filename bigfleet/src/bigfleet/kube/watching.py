@@ -13,12 +13,12 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import structlog
 
-from bigfleet.kube.backoff import Backoff
 from bigfleet.kube.client import KubeClient
 from bigfleet.kube.decoding import BadObject, EventKind, Page, WatchEvent
 from bigfleet.kube.errors import ApiError, GoneError, KubeError
 from bigfleet.kube.objects import ObjectLike, Resource
 from bigfleet.kube.reading import PAGE, WATCH_SECONDS
+from bigfleet.wire.backoff import Backoff
 
 log = structlog.get_logger()
 

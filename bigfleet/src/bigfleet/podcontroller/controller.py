@@ -16,7 +16,6 @@ from typing import Final, Protocol
 
 from bigfleet.kube import (
     AlreadyExistsError,
-    Backoff,
     Change,
     ConflictError,
     EventRecorder,
@@ -34,6 +33,7 @@ from bigfleet.podcontroller.penalties import Defaults
 from bigfleet.podcontroller.pods import Pod, Request, UpcomingNode
 from bigfleet.podcontroller.request import Document, request_name, translate
 from bigfleet.podcontroller.stuck import StuckPods, is_met, second_name, second_of
+from bigfleet.wire.backoff import Backoff
 
 READ_REQUESTS: Final = CAPACITY_REQUESTS.read_as(Request)
 _PENDING: Final = {"status": {"phase": "Pending"}}

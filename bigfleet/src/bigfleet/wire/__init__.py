@@ -2,6 +2,7 @@
 
     machines   a provider's machine record as a value, or refused; stamps as shard_metadata
     channel    the options every client channel of ours has
+    backoff    how long to wait before the next try
     session    a cluster's stream to its shard, and the pauses between two
     fencing    the tokens a shard puts on its mutations
     tls        three files, looked at again when they change

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 import grpc
 import grpc.aio
 
+from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 METHOD: Final = "/bigfleet.v1alpha1.Shard/Session"
@@ -64,16 +65,13 @@ class Pauses:
     """
 
     def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._next = FIRST_PAUSE
+        self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, rng)
 
     def after(self, *, good: bool, code: str) -> float:
         """The pause after a session that ended like this."""
         if good and code != "ABORTED":
-            self._next = FIRST_PAUSE
-        longest = self._next
-        self._next = min(LONGEST_PAUSE, 2 * longest)
-        return longest * self._rng.uniform(0.5, 1.0)
+            self._backoff.reset()
+        return self._backoff.next()
 
 
 def open_line(channel: grpc.aio.Channel) -> GrpcLine:

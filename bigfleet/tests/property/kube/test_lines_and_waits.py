@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigfleet.kube import Backoff, DecodeError
+from bigfleet.kube import DecodeError
 from bigfleet.kube.lines import lines_of
 from bigfleet.kube.rate import RateLimit
+from bigfleet.wire.backoff import Backoff
 
 
 @dataclass

@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Final, Protocol
 
-from bigfleet.kube import Backoff, InvalidError, KubeClient, KubeError, NotFoundError
+from bigfleet.kube import InvalidError, KubeClient, KubeError, NotFoundError
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
 from bigfleet.kube.objects import Object
 from bigfleet.operator.ports import Clock
 from bigfleet.operator.requests import ACKNOWLEDGED
 from bigfleet.operator.rollup import Entry
+from bigfleet.wire.backoff import Backoff
 
 _NS: Final = 1_000_000_000
 BATCH: Final = 1000

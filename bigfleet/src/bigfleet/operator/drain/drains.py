@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Protocol
 
-from bigfleet.kube import Backoff, KubeClient, KubeError, NotFoundError
+from bigfleet.kube import KubeClient, KubeError, NotFoundError
 from bigfleet.operator.drain import evicting, marks
 from bigfleet.operator.drain.evicting import NodeEmptier
 from bigfleet.operator.drain.marks import Mark
 from bigfleet.operator.nodes.book import NodeBook
 from bigfleet.operator.nodes.objects import READ_NODES
 from bigfleet.operator.ports import Clock
+from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 CONFIRM_SECONDS: Final = 60.0

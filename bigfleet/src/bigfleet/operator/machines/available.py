@@ -16,9 +16,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from bigfleet.kube import Backoff, Change, KubeClient, KubeError
+from bigfleet.kube import Change, KubeClient, KubeError
 from bigfleet.kube.fleet import AVAILABLE_CAPACITIES, AvailableCapacity
 from bigfleet.operator.machines.writer import MANAGER
+from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 

@@ -17,7 +17,6 @@ from typing import Final, Protocol
 
 from bigfleet.kube import (
     AlreadyExistsError,
-    Backoff,
     Change,
     ConflictError,
     KubeClient,
@@ -27,6 +26,7 @@ from bigfleet.kube import (
 from bigfleet.kube.fleet import UPCOMING_NODES, UpcomingNode
 from bigfleet.operator.machines.upcoming import MACHINE_ID, Phase, Upcoming, as_written, heard
 from bigfleet.operator.ports import Clock
+from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 MANAGER: Final = "bigfleet-operator"

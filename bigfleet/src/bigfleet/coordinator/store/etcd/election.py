@@ -16,9 +16,9 @@ import logging
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from random import Random
 from typing import Final
 
-from bigfleet.coordinator.pauses import Pauses
 from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.store.errors import StoreError, StoreUnavailableError
 from bigfleet.coordinator.store.etcd.faults import LeaseGoneError
@@ -39,6 +39,7 @@ from bigfleet.coordinator.store.etcdapi import kv_pb2
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.interface import Leader, Leadership
 from bigfleet.coordinator.store.leaders import Leaders
+from bigfleet.wire.backoff import Backoff
 
 LEASE_SECONDS: Final = 3
 RENEW_SECONDS: Final = 1.0
@@ -93,8 +94,8 @@ class Election:
         self._held: Held | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._away = Pauses(session, PAUSE_SECONDS, LOOK_SECONDS)
-        self._refused = Pauses(session, LOOK_SECONDS, LONGEST_SECONDS)
+        self._away = Backoff(PAUSE_SECONDS, LOOK_SECONDS, Random(session))
+        self._refused = Backoff(LOOK_SECONDS, LONGEST_SECONDS, Random(session))
 
     async def campaign(self, address: str) -> Held:
         """Wait until the key is ours."""

@@ -12,9 +12,9 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import aclosing
+from random import Random
 from typing import Final
 
-from bigfleet.coordinator.pauses import Pauses
 from bigfleet.coordinator.store.errors import StoreError, StoreUnavailableError
 from bigfleet.coordinator.store.etcd.election import LONGEST_SECONDS, Election
 from bigfleet.coordinator.store.etcd.faults import CompactedError
@@ -23,6 +23,7 @@ from bigfleet.coordinator.store.etcd.members import ATTEMPT_SECONDS, Members
 from bigfleet.coordinator.store.etcdapi import kv_pb2
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.leaders import Leaders
+from bigfleet.wire.backoff import Backoff
 
 PAUSE_SECONDS: Final = 0.2
 LOOK_SECONDS: Final = 2.0
@@ -44,8 +45,8 @@ class Following:
         """The last one seen; 0: the key has to be read first."""
         self._breaks = 0
         """Streams that broke before they said anything."""
-        self._away = Pauses(session, PAUSE_SECONDS, LOOK_SECONDS)
-        self._refused = Pauses(session, LOOK_SECONDS, LONGEST_SECONDS)
+        self._away = Backoff(PAUSE_SECONDS, LOOK_SECONDS, Random(session))
+        self._refused = Backoff(LOOK_SECONDS, LONGEST_SECONDS, Random(session))
 
     async def run(self) -> None:
         """Until cancelled."""
