@@ -102,8 +102,11 @@ class CycleOutputs:
         listening = [c for c in connected if self.sessions.knows_additions(c)]
         for told in self.verdicts.changes(plan, listening):
             self.sessions.send(told.cluster, told.message)
-        absent = {"absent": sum(status.held for status in self.lister.status())}
-        self.metrics.decided(plan, policy, now, self.ledger.counts(), self.ages.oldest(), absent)
+        phantoms = {
+            "absent": sum(status.held for status in self.lister.status()),
+            "state_conflict": self.lister.contradicted(),
+        }
+        self.metrics.decided(plan, policy, now, self.ledger.counts(), self.ages.oldest(), phantoms)
         self.metrics.occ(plan.counters, int((plan.claimed >= 0).sum()))
         unforced = self.forced.unforced(plan, policy, now, self._lost(outcome), outcome.asked_at)
         self.metrics.reclaims_unforced(unforced)

@@ -68,7 +68,7 @@ class Habits:
     listed: float = 1.0
     """Share of the machines that a full List shows."""
     garbage: str = ""
-    """What is wrong with a record of each List: `price`, `state`, or nothing."""
+    """What is wrong with a record of each List: `price`, `state`, `host`, or nothing."""
 
 
 class ModelProvider:
@@ -146,6 +146,8 @@ class ModelProvider:
         record = records[self.rng.randrange(len(records))]
         if self.habits.garbage == "price":
             record.price_per_hour = float("nan")
+        elif self.habits.garbage == "host":
+            record.ClearField("host")
         else:
             record.state = pb.MachineState.ValueType(99)
 

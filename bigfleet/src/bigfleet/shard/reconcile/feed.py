@@ -35,6 +35,8 @@ class Feed:
     """Machines that are no strangers any more."""
     complained: dict[str, int] = field(default_factory=dict)
     """Digests of refused records that were logged already, by machine."""
+    contradicted: set[str] = field(default_factory=set)
+    """Known machines whose last record cannot be: what was known of them before stays."""
     full_due: float = 0.0
     """When the next full List is due, by the monotonic clock."""
     is_first_merged: bool = False

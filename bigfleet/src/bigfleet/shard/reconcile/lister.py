@@ -130,6 +130,10 @@ class Lister:
             for feed in self._feeds.values()
         ]
 
+    def contradicted(self) -> int:
+        """Bound machines in a state that what their provider says of them cannot confirm."""
+        return sum(self._merger.contradicted(feed) for feed in self._feeds.values())
+
     def refresh(self, machine_id: str) -> None:
         """Look at a machine soon, by itself."""
         known = self._book.get(machine_id)

@@ -157,6 +157,11 @@ class Merger:
         self.remembered.clear()
         self.restamped.clear()
 
+    def contradicted(self, feed: Feed) -> int:
+        """Bound machines that their provider says something impossible of."""
+        known = (self.book.get(machine_id) for machine_id in feed.contradicted)
+        return sum(machine is not None and machine.state in _BOUND for machine in known)
+
     def _going(self, provider: str, fleet: MachineColumns, rows: I64) -> None:
         if len(rows):
             self.going.append(Gone(provider, fleet.ids, rows.tolist()))
@@ -255,6 +260,7 @@ class Merger:
 
     def _settled(self, feed: Feed, answer: Answer, machine_id: str, digest: int) -> None:
         feed.unresolved.pop(machine_id, None)
+        feed.contradicted.discard(machine_id)
         row = self.book.inventory.row(machine_id)
         if row < 0:
             return
@@ -288,6 +294,11 @@ class Merger:
         if walk is not None and row >= 0:
             # It is there, whatever is wrong with it.
             walk.saw(row)
+        known = self.book.get(refused.machine_id)
+        if known and known.provider == feed.name and refused.error.reason == _STRUCTURAL:
+            feed.contradicted.add(refused.machine_id)
+            # The record that was good before is looked at when it comes again.
+            self.digests.reset(row)
         if digest and feed.complained.get(refused.machine_id) == digest:
             return
         if len(feed.complained) >= _MOST_COMPLAINTS:

@@ -46,7 +46,11 @@ def nothing_was_taken(whole: Whole) -> None:
 
 @pytest.mark.parametrize(
     ("garbage", "words"),
-    [("price", "provider machine rejected at ingest"), ("state", "reconcile failed")],
+    [
+        ("price", "provider machine rejected at ingest"),
+        ("host", "provider machine rejected at ingest"),
+        ("state", "reconcile failed"),
+    ],
 )
 def test_garbage_in_a_list_changes_nothing(caplog: Log, garbage: str, words: str) -> None:
     async def story(whole: Whole) -> None:
@@ -56,9 +60,16 @@ def test_garbage_in_a_list_changes_nothing(caplog: Log, garbage: str, words: str
         await asyncio.sleep(60.0)
         assert whole.bound() == 12
         assert len(whole.shard.book) == 20
-        refused = whole.metric("machines_rejected_total", reason="price")
-        assert (refused > 0) is (garbage == "price")
+        for reason, kind in (("price", "price"), ("structural", "host")):
+            refused = whole.metric("machines_rejected_total", reason=reason)
+            assert (refused > 0) is (garbage == kind)
+        contradicted = whole.metric("phantom_machines", reason="state_conflict")
+        assert (contradicted > 0) is (garbage == "host")
         whole.provider.habits.garbage = ""
+        whole.shard.lister.refresh_all()
+        await whole.until(
+            lambda: not whole.metric("phantom_machines", reason="state_conflict"), 60.0, "peace"
+        )
         whole.scale(15)
         await met(whole, 15)
         nothing_was_taken(whole)

@@ -285,6 +285,26 @@ async def test_an_id_listed_by_two_providers_stays_with_the_first_and_is_shouted
 
 
 @on_virtual_time
+async def test_a_bound_machine_counts_as_contradicted_while_its_record_cannot_be() -> None:
+    cloud = cloud_of("idle")
+    good, idle = record("bound", CONFIGURED), record("idle")
+    cloud.put(good, idle)
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        assert shard.lister.contradicted() == 0
+        cloud.put(record("bound", CONFIGURED, cluster=""), record("idle", IDLE, host=pb.HostRef()))
+        await shard.after(11)
+        assert shard.states() == {"bound": CONFIGURED, "idle": IDLE}
+        assert shard.lister.contradicted() == 1
+        cloud.put(record("bound", CONFIGURED, price_per_hour=-1.5))
+        await shard.after(11)
+        assert shard.lister.contradicted() == 1
+        cloud.put(good)
+        await shard.after(11)
+        assert shard.lister.contradicted() == 0
+
+
+@on_virtual_time
 async def test_a_record_that_fits_no_column_is_refused_alone() -> None:
     cloud = cloud_of("a")
     cloud.put(record("x" * 70_000))
