@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Final
 
 from bigfleet.model import Machine
@@ -34,8 +35,8 @@ class Excluded:
                 "as a JSON array; mend it, or remove it to exclude none"
             ) from error
 
-    def __len__(self) -> int:
-        return len(self._ids)
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
 
     def __contains__(self, machine_id: object) -> bool:
         return machine_id in self._ids

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from bigfleet.model import Machine
 from bigfleet.model.columns import Demand, MachineColumns
@@ -10,6 +11,9 @@ from bigfleet.shard.admin import ProviderState, ShardState
 from bigfleet.shard.execute.decisions import Decisions
 from bigfleet.shard.shard import Shard
 from bigfleet.shard.views import NeedViews
+
+_NAMED: Final = 20
+"""Excluded machines that are named."""
 
 
 class Facade:
@@ -131,6 +135,9 @@ class Facade:
             for status in shard.lister.status()
             if status.held
         ]
-        if len(shard.excluded):
-            rails.append(f"{len(shard.excluded)} machines excluded")
+        excluded = sorted(shard.excluded)
+        if excluded:
+            more = len(excluded) - _NAMED
+            names = ", ".join(excluded[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+            rails.append(f"excluded from every decision: {names}")
         return rails

@@ -57,12 +57,16 @@ def test_every_rail_that_is_engaged_is_named() -> None:
         await met(whole)
         facade = Facade(whole.shard)
         await facade.pause("maintenance")
-        await facade.exclude_machine(next(iter(whole.provider.slots)), True)
+        first = min(whole.provider.slots)
+        await facade.exclude_machine(first, True)
         assert facade.state().rails == [
             "paused: maintenance",
             "spend limit: $12.50/h of elastic capacity",
-            "1 machines excluded",
+            f"excluded from every decision: {first}",
         ]
+        for number in range(21):
+            await facade.exclude_machine(f"z-{number}", True)
+        assert facade.state().rails[-1].endswith("z-7 and 2 more")
 
     live(replace(setting(), tune=tune), story)
 
