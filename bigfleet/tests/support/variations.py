@@ -56,8 +56,11 @@ def in_many_places(case: Case, rng: Random) -> Case:
 
 
 def over_hosts(case: Case, rng: Random) -> Case:
-    """Most needs are spread over hosts as well, and a few machines have a host's name."""
+    """Most needs are spread over hosts as well, most gangs want one host for all of it, and a few
+    machines have a host's name.
+    """
     needs = [_over_hosts(need) if rng.random() < 0.7 else need for need in case.needs]
+    needs = [_on_one_host(need, rng) if need.profile.same else need for need in needs]
     machines = [
         replace(m, labels={**m.labels, LABEL_HOSTNAME: m.id}) if rng.random() < 0.2 else m
         for m in case.machines
@@ -69,6 +72,14 @@ def _over_hosts(need: Need) -> Need:
     p = need.profile
     spread = [*p.spread, Spread(LABEL_HOSTNAME, 1)]
     profile = Profile.of(p.requirements, spread, p.priority, p.interruption, p.reclamation)
+    return replace(need, profile=profile)
+
+
+def _on_one_host(need: Need, rng: Random) -> Need:
+    p = need.profile
+    others = [r for r in p.requirements if r not in p.same or rng.random() < 0.3]
+    host = Requirement.of(LABEL_HOSTNAME, Operator.SAME)
+    profile = Profile.of([*others, host], p.spread, p.priority, p.interruption, p.reclamation)
     return replace(need, profile=profile)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.kernels.layout import FAILED, I32, I64, U8
-from bigfleet.decision.matching import DomainKey, Matcher, Shape, column_mask
+from bigfleet.decision.matching import DomainKey, Matcher, Shape, column_mask, is_one_host
 from bigfleet.model import Requirement
 from bigfleet.model.columns import Demand, MachineColumns
 
@@ -66,10 +66,22 @@ class Topology:
         return np.array(other, np.int32)[inverse.reshape(-1)]
 
     def alive(self, profile: int) -> U8:
-        """Classes with a matching machine in any state but Failed."""
+        """Classes with a machine, in any state but Failed, that may hold a whole gang.
+
+        One machine is one host, also where it has no name of a host yet.
+        """
         shape = self.shape(profile)
-        matches = self.matcher.classes(shape.by_class, self.fleet.classes)
-        return matches & self._with_column(shape.by_column)
+        by_class, by_column = (
+            tuple(r for r in part if not is_one_host(r))
+            for part in (shape.by_class, shape.by_column)
+        )
+        matches = self.matcher.classes(by_class, self.fleet.classes)
+        return matches & self._with_column(by_column)
+
+    def wants_one_host(self, profile: int) -> bool:
+        """Whether its gangs can only be on one machine."""
+        shape = self.shape(profile)
+        return any(is_one_host(r) for r in (*shape.by_class, *shape.by_column))
 
     def _with_column(self, requirements: tuple[Requirement, ...]) -> U8:
         found = self._alive.get(requirements)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.model import LABEL_HOSTNAME, Profile, Requirement, SpreadMode
+from bigfleet.model import LABEL_HOSTNAME, Operator, Profile, Requirement, SpreadMode
 from bigfleet.model.columns import ClassTable, MachineColumns
 
 U8 = npt.NDArray[np.uint8]
@@ -114,6 +114,12 @@ class Matcher:
             self._kept.clear()
         if len(self.sets) > limit:
             self._owner = None
+
+
+def is_one_host(requirement: Requirement) -> bool:
+    """Whether it asks for one host, whichever."""
+    same = requirement.operator is Operator.SAME and not requirement.values
+    return same and requirement.key == LABEL_HOSTNAME
 
 
 def column_mask(requirement: Requirement, fleet: MachineColumns) -> U8:

@@ -3,7 +3,7 @@
 A gang whose whole aggregate fits on one matching machine needs no topology. Gangs of one cluster
 with the same profile (Same apart) and the same amounts become one row whose unit is one gang.
 Whether a gang fits is decided once per kind of gang. A gang that already lives on several machines
-stays a gang: folding it would move it for nothing.
+stays a gang: folding it would move it for nothing. One that wants a single host never does.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def _foldable(
     own = np.full(demand.symbols.identity_count, -1, np.int64)
     own[demand.identity[gangs]] = np.arange(len(gangs))
     parts(refer(machines), key, own, at, by_key, kind.astype(np.int64), whole, scattered)
-    foldable: Bools = (fits[kind] > 0) & (scattered == 0)
+    alone = np.array([topology.wants_one_host(int(profile)) for profile in used], np.bool_)
+    foldable: Bools = (fits[kind] > 0) & ((scattered == 0) | alone[alive_of.reshape(-1)[kind]])
     return foldable
 
 

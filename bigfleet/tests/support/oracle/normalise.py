@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import inf
 
-from bigfleet.model import Machine, MachineState, Need, Stamp, matches_all, total_order_key
+from bigfleet.model import (
+    LABEL_HOSTNAME,
+    Machine,
+    MachineState,
+    Need,
+    Operator,
+    Requirement,
+    Stamp,
+    matches_all,
+    total_order_key,
+)
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.model.resources import is_uniform_multiple
 from oracle.world import Row
@@ -62,11 +72,15 @@ def _folds(
 ) -> bool:
     if not need.profile.same or not any(need.aggregate.values()):
         return False
-    if any(_serves_as_part(need, m, facts, others) for m in machines):
+    one_host = Requirement.of(LABEL_HOSTNAME, Operator.SAME)
+    asked = [r for r in need.profile.requirements if r != one_host]
+    if asked == list(need.profile.requirements) and any(
+        _serves_as_part(need, m, facts, others) for m in machines
+    ):
         return False
     return any(
         m.state is not MachineState.FAILED
-        and matches_all(need.profile.requirements, m.matchable_labels())
+        and matches_all(asked, m.matchable_labels())
         and _holds_whole(need, m, facts)
         for m in machines
     )

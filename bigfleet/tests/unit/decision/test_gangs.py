@@ -1,7 +1,7 @@
 """Gangs: one place, whole or untouched, and a steady choice of the place."""
 
 from bigfleet.decision import ActionKind, Carry, Policy, Reason
-from bigfleet.model import CapacityType, Profile
+from bigfleet.model import LABEL_HOSTNAME, CapacityType, Profile
 from gangs import gang, rack
 from worlds import (
     NOW,
@@ -274,3 +274,31 @@ def test_what_is_preempted_for_a_fold_skips_every_member_that_has_a_machine() ->
     meant = decide(fleet, [*rows, low]).meant_for("m-large")
     assert meant is not None
     assert meant.group == "g-3"
+
+
+def test_a_gang_that_wants_one_host_is_served_by_a_machine_that_has_no_host_yet() -> None:
+    together = need(A, cpu=8, unit=2, same=LABEL_HOSTNAME, group="g")
+    fleet = [machine("m-1", S.SPECULATIVE, cpu=4), machine("m-2", S.SPECULATIVE, cpu=8)]
+    outcome = decide(fleet, [together])
+    assert outcome.does == {"m-2": K.PROVISION}
+    assert outcome.satisfied()
+
+
+def test_a_gang_that_wants_one_host_and_fits_on_none_takes_nothing() -> None:
+    together = need(A, cpu=8, unit=2, same=LABEL_HOSTNAME, group="g")
+    unnamed = [machine(f"m-{i}", cpu=4) for i in range(2)]
+    named = [replace(m, labels={**m.labels, LABEL_HOSTNAME: m.id}) for m in unnamed]
+    for fleet in (named, unnamed):
+        outcome = decide(fleet, [together])
+        assert outcome.does == {}
+        assert outcome.reason() is Reason.TOPOLOGY_UNSATISFIABLE
+
+
+def test_a_gang_that_has_outgrown_its_host_gets_a_larger_one() -> None:
+    together = need(A, cpu=8, unit=2, same=LABEL_HOSTNAME, group="g")
+    fleet = [serving("m-1", together, cpu=4), machine("m-2", cpu=8)]
+    outcome = decide(fleet, [together])
+    # Its pods can be together on the larger one alone.
+    assert outcome.does == {"m-2": K.BOOTSTRAP, "m-1": K.RECLAIM}
+    assert outcome.serves() == {"m-2"}
+    assert outcome.satisfied()
