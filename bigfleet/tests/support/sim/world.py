@@ -42,8 +42,9 @@ from sim.trace import Trace
 __all__ = ["REGION", "Build", "Mounted", "ShardLife", "TrueClock", "World"]
 
 REGION: Final = "r1"
-PHANTOM_SECONDS: Final = 960.0
-"""By then a machine whose node died counts for nobody, and what that leads to has begun."""
+PHANTOM_SECONDS: Final = 1020.0
+"""By then a machine whose node died counts for nobody, and what that leads to has begun: 900 s
+after its cluster told, which may have to notice first that its shard died, and to come back."""
 
 
 class TrueClock(SimClock):
