@@ -18,13 +18,11 @@ from bigfleet.simcluster.behaviour import PROTOCOL
 from bigfleet.simcluster.changing import Change
 from bigfleet.simcluster.cluster import SimCluster
 from bigfleet.simcluster.faults import Garbage, garbage
-from bigfleet.wire.session import Line
+from bigfleet.wire.session import Comparing, Line
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 OUTBOX: Final = 256
 _UNANSWERED_KEPT: Final = 64
-_COMPARING_TRIES: Final = 3
-"""Roll-ups with Gt or Lt that may go without any acknowledgement before these rows are left out."""
 
 
 class Session:
@@ -39,7 +37,7 @@ class Session:
         self._node_news = asyncio.Event()
         self._rollup_due = False
         self._sent: dict[int, float] = {}
-        self._comparing_unanswered = 0
+        self._comparing = Comparing(cluster.behaviour.rollup_seconds)
         self.greeted = False
         """The shard acknowledged the Hello."""
         self.good = False
@@ -202,15 +200,13 @@ class Session:
     def _rollup(self) -> pb.OperatorMessage:
         cluster = self._cluster
         timestamp = cluster.timestamp()
-        comparing = cluster.rollups.has_comparisons
-        told = self._comparing_unanswered < _COMPARING_TRIES
+        now = cluster.clock.monotonic()
+        told = not cluster.rollups.has_comparisons or self._comparing.sends(now)
         claimed = cluster.faults.rollup_id
         message = cluster.rollups.message(
             cluster.id if claimed is None else claimed, timestamp, comparisons=told
         )
-        if comparing and told:
-            self._comparing_unanswered += 1
-        self._sent[timestamp] = cluster.clock.monotonic()
+        self._sent[timestamp] = now
         while len(self._sent) > _UNANSWERED_KEPT:
             del self._sent[next(iter(self._sent))]
         cluster.stats.rollups_sent += 1
@@ -223,8 +219,7 @@ class Session:
             self.greeted = True
         elif ack.echo in ("rollup", "rollup_rejected"):
             self.good = True
-            if self._comparing_unanswered < _COMPARING_TRIES:
-                self._comparing_unanswered = 0
+            self._comparing.acknowledged()
             if ack.rollup_timestamp_unix_nanos and self._cluster.behaviour.knows_additions:
                 self.knows_additions.set()
             if ack.echo == "rollup_rejected":

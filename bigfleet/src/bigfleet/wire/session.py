@@ -18,6 +18,7 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 METHOD: Final = "/bigfleet.v1alpha1.Shard/Session"
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
+COMPARING_TRIES: Final = 3
 _FAREWELL_SECONDS: Final = 1.0
 
 _Call = grpc.aio.StreamStreamCall[bytes, pb.ShardMessage]
@@ -72,6 +73,34 @@ class Pauses:
         if good and code != "ABORTED":
             self._backoff.reset()
         return self._backoff.next()
+
+
+class Comparing:
+    """Whether rows with Gt or Lt go into the roll-ups of one session.
+
+    A shard of before them refuses a roll-up that has any, and says nothing. So they are left out
+    for the rest of the session after three roll-ups with them went without any acknowledgement: at
+    their regular beat, because a shard that is busy for some seconds can read them all the same.
+    """
+
+    def __init__(self, beat: float) -> None:
+        self._patience = (COMPARING_TRIES - 1) * beat
+        self._unanswered = 0
+        self._since = 0.0
+        self.left_out = False
+
+    def sends(self, now: float) -> bool:
+        """Whether such rows, of which there are some, are in the roll-up that is sent now."""
+        if not self._unanswered:
+            self._since = now
+        if self._unanswered >= COMPARING_TRIES and now - self._since >= self._patience:
+            self.left_out = True
+        self._unanswered += not self.left_out
+        return not self.left_out
+
+    def acknowledged(self) -> None:
+        """The shard answered a roll-up, whatever it said."""
+        self._unanswered = 0
 
 
 def open_line(channel: grpc.aio.Channel) -> GrpcLine:

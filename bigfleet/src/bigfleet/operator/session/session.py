@@ -15,16 +15,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from bigfleet.operator.rollup import Built
-from bigfleet.wire.session import Line, LineClosedError
+from bigfleet.wire.session import Comparing, Line, LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 OUTBOX: Final = 256
 GREETING_SECONDS: Final = 30.0
 """How long a shard may take to answer the Hello; a line that stays silent is given up then."""
 PROTOCOL: Final = "v1alpha1"
-COMPARING_TRIES: Final = 3
-"""Roll-ups with Gt or Lt that may go without any acknowledgement before these rows are left out; at
-their regular beat, because a shard that is busy for some seconds can read them all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +96,7 @@ class Session:
         self._work = asyncio.Event()
         self._rollup_due = False
         self._unanswered: deque[int] = deque()
-        self._comparing_unanswered = 0
-        self._comparing_since = 0.0
-        self._leaves_comparing_out = False
+        self._comparing = Comparing(rhythm.rollup)
         self.demand_changed = asyncio.Event()
         self.nodes_changed = asyncio.Event()
         self.greeted = False
@@ -222,28 +217,13 @@ class Session:
 
     async def _send_rollup(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._host.has_comparisons:
-            self._weigh_comparing(loop.time())
-        built = self._host.roll_up(comparisons=not self._leaves_comparing_out)
+        if self._host.has_comparisons and not self._comparing.sends(loop.time()):
+            self._host.not_expressible()
+        built = self._host.roll_up(comparisons=not self._comparing.left_out)
         self._unanswered.append(built.timestamp)
         began = loop.time()
         await self._line.send_bytes(built.frame)
         self._host.rolled_up(built, loop.time() - began)
-
-    def _weigh_comparing(self, now: float) -> None:
-        """Whether rows with Gt or Lt, of which there are some, are in the next roll-up."""
-        if not self._comparing_unanswered:
-            self._comparing_since = now
-        patience = (COMPARING_TRIES - 1) * self._rhythm.rollup
-        if (
-            self._comparing_unanswered >= COMPARING_TRIES
-            and now - self._comparing_since >= patience
-        ):
-            self._leaves_comparing_out = True
-        if self._leaves_comparing_out:
-            self._host.not_expressible()
-        else:
-            self._comparing_unanswered += 1
 
     def _acknowledged(self, ack: pb.Acknowledgement) -> None:
         if ack.echo == "hello":
@@ -254,7 +234,7 @@ class Session:
         if ack.echo not in ("rollup", "rollup_rejected"):
             return
         self.good = True
-        self._comparing_unanswered = 0
+        self._comparing.acknowledged()
         timestamp = ack.rollup_timestamp_unix_nanos
         if timestamp:
             self._knows_additions.set()
