@@ -48,15 +48,15 @@ def lines_of(plan: Plan) -> bytes:
     """What a plan says of machines that had a need before. Takes no look at anything that changes:
     it may run beside the event loop."""
     fleet, given = plan.fleet, plan.stamps
-    held = np.isin(fleet.state[given.machine], _HELD)
-    rows, identities, sequences = (
-        given.machine[held], given.identity[held], given.sequence[held],
-    )  # fmt: skip
+    held = np.flatnonzero(np.isin(fleet.state[given.machine], _HELD))
+    by_need = held[np.argsort(given.identity[held], kind="stable")]
+    identities = given.identity[by_need]
+    starts = np.flatnonzero(np.diff(identities, prepend=-1))
     lines = []
-    for identity in np.unique(identities).tolist():
-        mine = identities == identity
-        machines = [fleet.ids[row] for row in rows[mine].tolist()]
-        lines.append(_line(fleet.symbols.stamp(identity, 0), machines, sequences[mine].tolist()))
+    for mine in np.split(by_need, starts)[1:]:
+        stamp = fleet.symbols.stamp(int(given.identity[mine[0]]), 0)
+        machines = [fleet.ids[row] for row in given.machine[mine].tolist()]
+        lines.append(_line(stamp, machines, given.sequence[mine].tolist()))
     return b"".join(lines)
 
 
