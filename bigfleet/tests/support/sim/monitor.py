@@ -129,7 +129,8 @@ class Monitor:
         known[order.kind] = order.cluster
         if order.kind is A.BOOTSTRAP:
             self._bootstraps[id(process), order.machine] = order.cluster
-        if order.kind is A.KEEP:
+        if order.kind is A.KEEP and id(process) not in self._zombies:
+            # What a zombie calls off, the life that replaced it may still carry out.
             known.pop(A.RECLAIM, None)
             known.pop(A.PREEMPT, None)
 
