@@ -11,7 +11,7 @@ The package follows the pipeline:
     finish      plan: actions, stamps, verdicts, next carry; explain: reasons in words
 """
 
-from bigfleet.decision.carry import BackOff, Carry
+from bigfleet.decision.carry import BackOff, Carry, ClockSet
 from bigfleet.decision.engine import Engine
 from bigfleet.decision.kinds import ActionKind, Reason
 from bigfleet.decision.plan import Action, Counters, Plan
@@ -22,6 +22,7 @@ __all__ = [
     "ActionKind",
     "BackOff",
     "Carry",
+    "ClockSet",
     "Counters",
     "Engine",
     "Plan",

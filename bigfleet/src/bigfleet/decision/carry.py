@@ -46,6 +46,21 @@ def _none() -> I64:
     return np.zeros(0, np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class ClockSet:
+    """The clock was set by `by`, some time after what is `since` on it now."""
+
+    by: int
+    since: int
+    now: int
+
+    def moved(self, times: I64) -> I64:
+        """Times at which something began, 0 where it did not, on the clock as it is now."""
+        # What was noted after the clock was set lies between; by the old one, hardly anything does.
+        before = (times > 0) & ((times < self.since) | (times > self.now))
+        return np.where(before, np.clip(times + self.by, 1, self.now), times)
+
+
 @dataclass(frozen=True)
 class Carry:
     """The state between cycles. Rows are machine rows, identities those of the shard's symbols."""
@@ -87,13 +102,15 @@ class Carry:
         smoothed = known + _DRAIN_WEIGHT * (seconds - known)
         return replace(self, drain_seconds={**self.drain_seconds, offering: smoothed})
 
-    def not_after(self, now: int) -> Carry:
-        """The clock went back: what counts from a moment that is to come counts from now."""
+    def moved(self, clock: ClockSet) -> Carry:
+        """With a clock that was set: nothing is older or younger for that."""
         return replace(
             self,
-            unclaimed_since=np.minimum(self.unclaimed_since, now),
-            unmet_since=np.minimum(self.unmet_since, now),
-            homeless_since=np.minimum(self.homeless_since, now),
+            unclaimed_since=clock.moved(self.unclaimed_since),
+            unmet_since=clock.moved(self.unmet_since),
+            homeless_since=clock.moved(self.homeless_since),
+            stock_outs=_moved(self.stock_outs, clock),
+            bootstraps=_moved(self.bootstraps, clock),
         )
 
     def cooling(self, now: int) -> frozenset[Offering]:
@@ -103,6 +120,13 @@ class Carry:
     def backed_off(self, now: int) -> frozenset[str]:
         """Clusters in bootstrap back-off now."""
         return frozenset(c for c, b in self.bootstraps.items() if b.holds(now))
+
+
+def _moved(waits: Mapping[K, BackOff], clock: ClockSet) -> dict[K, BackOff]:
+    began = clock.moved(np.array([w.until - w.wait for w in waits.values()], np.int64)).tolist()
+    return {
+        k: BackOff(at + w.wait, w.wait) for at, (k, w) in zip(began, waits.items(), strict=True)
+    }
 
 
 def _grown(waits: Mapping[K, BackOff], key: K, now: int, first: int, most: int) -> dict[K, BackOff]:

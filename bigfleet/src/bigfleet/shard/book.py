@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from bigfleet.decision import ClockSet
 from bigfleet.inventory import Inventory
 from bigfleet.model import Leaving, Machine, MachineState, Stamp
 from bigfleet.model.columns import Symbols
@@ -264,13 +265,14 @@ class Book:
             changed += len(rows)
         return changed
 
-    def not_after(self, now: int) -> None:
-        """The clock went back: what counts from a moment that is to come counts from now."""
+    def moved(self, clock: ClockSet) -> None:
+        """With a clock that was set: nothing is idle, or not Ready, for longer or less for it."""
         fleet = self.inventory.snapshot()
-        rows = np.flatnonzero((fleet.state > 0) & (fleet.idle_since > now))
-        self.inventory.set_idle_since(rows, now)
-        late = [row for row, since in fleet.not_ready_since.items() if since > now]
-        self.inventory.set_not_ready(np.array(late, np.int64), now)
+        rows = np.flatnonzero((fleet.state > 0) & (fleet.idle_since > 0))
+        self.inventory.set_idle_since(rows, clock.moved(fleet.idle_since[rows]))
+        late = np.array(list(fleet.not_ready_since), np.int64)
+        since = np.array(list(fleet.not_ready_since.values()), np.int64)
+        self.inventory.set_not_ready(late, clock.moved(since))
 
     def tell(self, changes: Iterable[tuple[Machine | None, Machine | None]]) -> None:
         """Tell subscribers of changes that were written to the columns in bulk."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from bigfleet.decision import Carry, Engine, Plan, Policy
+from bigfleet.decision import Carry, ClockSet, Engine, Plan, Policy
 from bigfleet.model import Machine
 from bigfleet.model.columns import Demand, MachineColumns, Symbols
 from bigfleet.observe.cycles import CycleRecord
@@ -33,6 +33,8 @@ PHASES: Final = (
 _AT_ONCE: Final = 64
 """Orders handed over between two turns of the event loop: about three milliseconds of work."""
 _NS: Final = 1e9
+_SET: Final = 1_000_000_000
+"""Nanoseconds by which two clocks may differ from one cycle to the next before one was set."""
 _log = logging.getLogger(__name__)
 
 
@@ -116,8 +118,8 @@ class Cycle:
     """Those the engine has decided in: what it keeps between cycles are numbers of theirs."""
     asked_at: int = 0
     """When the demand of the last cycle was read, in Unix nanoseconds."""
-    _last: int = 0
-    """What time it was in the last cycle."""
+    _last: tuple[int, float] | None = None
+    """What time it was in the last cycle, by the clock and by one that nobody sets."""
 
     async def once(self, trigger: str) -> CycleRecord:
         """One cycle, from merging to enqueueing."""
@@ -131,9 +133,7 @@ class Cycle:
         changes = await self.inputs.merge()
         marks.append(self.timer())
         now = self.clock.now()
-        if now < self._last:
-            carry = self._went_back(carry, now)
-        self._last = now
+        carry = self._set_right(carry, now)
         fleet, policy = self.book.inventory.snapshot(), self.inputs.policy()
         marks.append(self.timer())
         plan, orders, capped, restamps = await self._decide(fleet, demand, policy, carry, now)
@@ -153,14 +153,23 @@ class Cycle:
         self.outputs.finished(record)
         return record
 
-    def _went_back(self, carry: Carry, now: int) -> Carry:
-        """Holds and deadlines begin anew, or they would last for as long as the clock was wrong."""
+    def _set_right(self, carry: Carry, now: int) -> Carry:
+        """What is held for a time is held for that time, whoever sets the clock meanwhile."""
+        steady = self.clock.monotonic()
+        last, last_steady = self._last or (now, steady)
+        self._last = (now, steady)
+        since = now - int((steady - last_steady) * _NS)
+        by = since - last
+        if abs(by) < _SET:
+            return carry
         _log.warning(
-            "the clock went back: what is held for a time is held from now on",
-            extra={"seconds": round((self._last - now) / _NS, 3)},
+            "the clock went %s: what is held for a time is held for that time all the same",
+            "ahead" if by > 0 else "back",
+            extra={"seconds": round(abs(by) / _NS, 3)},
         )
-        self.book.not_after(now)
-        return carry.not_after(now)
+        clock = ClockSet(by, since, now)
+        self.book.moved(clock)
+        return carry.moved(clock)
 
     async def _decide(
         self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int

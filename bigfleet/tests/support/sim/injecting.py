@@ -158,10 +158,8 @@ class Injector:
         return end
 
     def clock_jump(self, fault: Fault) -> End:
-        """Somebody sets the shard's clock. Set back, it waits longer for nodes to be Ready."""
-        seconds = (fault.strength - 0.5) * 240.0
-        self._host(fault).clock.jump(seconds)
-        self._world.phantoms_until += max(0.0, -seconds)
+        """Somebody sets the shard's clock."""
+        self._host(fault).clock.jump((fault.strength - 0.5) * 240.0)
         return None
 
     # -- the coordinator -------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """What one cycle leaves for the next: waits that double, drain times that are smoothed."""
 
+import numpy as np
 import pytest
 
-from bigfleet.decision import Carry
+from bigfleet.decision import Carry, ClockSet
 from bigfleet.decision.policy import SECOND
 from bigfleet.model import CapacityType
 
@@ -35,6 +36,21 @@ def test_a_clock_that_went_back_ends_a_back_off_instead_of_making_it_last() -> N
     assert carry.cooling(day) == frozenset()
     assert carry.backed_off(2 * day) == {"c"}
     assert carry.backed_off(day) == frozenset()
+
+
+@pytest.mark.parametrize("by", [86_400 * SECOND, -86_400 * SECOND])
+def test_a_clock_that_is_set_makes_nothing_older_or_younger(by: int) -> None:
+    last, now = 10**6 * SECOND, 10**6 * SECOND + 20 * SECOND + by
+    clock = ClockSet(by, last + by, now)
+    since = np.array([0, last - 9, now - 5], np.int64)
+    carry = Carry(unclaimed_since=since).with_stock_out(OFFERING, last)
+    carry = carry.with_stock_out(OTHER, now - 5).with_bootstrap_failure("c", last).moved(clock)
+    # The last one was noted when the clock was set already.
+    assert carry.unclaimed_since.tolist() == [0, last - 9 + by, now - 5]
+    assert carry.cooling(now) == {OFFERING, OTHER}
+    assert carry.cooling(now + 10 * SECOND) == {OTHER}
+    assert carry.cooling(now + 30 * SECOND) == frozenset()
+    assert carry.backed_off(now) == frozenset()
 
 
 def test_a_create_that_succeeds_starts_the_waits_anew_for_that_offering_alone() -> None:

@@ -120,6 +120,25 @@ def test_a_clock_that_jumps_takes_nothing_from_anybody(jumps: tuple[float, ...])
     live(setting(), story)
 
 
+def test_a_clock_that_went_ahead_ends_no_hold_and_no_deadline(caplog: Log) -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        before = dict(whole.world.monitor.counts)
+        nodes = whole.operator().cluster.nodes
+        whole.operator().cluster.lose_node(min(node.machine_id for node in nodes))
+        whole.scale(4)
+        # A dip that is shorter than the hold, and a node that has not been Ready for a moment.
+        await asyncio.sleep(10.0)
+        whole.world.shard_clock.jump(DAY)
+        await asyncio.sleep(10.0)
+        whole.scale(8)
+        await asyncio.sleep(120.0)
+        assert whole.world.monitor.counts == before
+
+    live(setting(), story)
+    assert said(caplog, "the clock went ahead")
+
+
 def test_a_clock_that_went_back_holds_nothing_for_as_long_as_it_was_wrong(caplog: Log) -> None:
     async def story(whole: Whole) -> None:
         await met(whole)
