@@ -46,8 +46,10 @@ class ListeningShard(rpc.ShardServicer):
                 cluster = frame.hello.cluster_id
                 self.hellos.append(cluster)
                 number = self._newest[cluster] = self._newest.get(cluster, 0) + 1
-                if self.refuse is not grpc.StatusCode.OK:
-                    await context.abort(self.refuse, "as told")
+                if (refuse := self.refuse) is not grpc.StatusCode.OK:
+                    # The library calls a stream that ends under a write INTERNAL: let it end.
+                    await anext(frames)
+                    await context.abort(refuse, "as told")
                 yield pb.ShardMessage(ack=pb.Acknowledgement(echo="hello"))
                 request = pb.BootstrapRequest(request_id=f"r-{number}", cluster_id=cluster)
                 yield pb.ShardMessage(bootstrap_request=request)
