@@ -150,6 +150,10 @@ async def _settle(world: World) -> None:
     while (complaint := unsettled(world)) is not None:
         for host in world.hosts.values():
             host.help()
+        if complaint[0] in ("S14", "L3") and loop.time() < 3 * latest and _go_one_way(world):
+            # One machine after the other goes where it is lacked, each after its grace.
+            await asyncio.sleep(_LOOK_SECONDS)
+            continue
         drained = min(world.monitor.last_order_at, latest) + LONGEST_DRAIN_SECONDS
         if loop.time() >= max(latest, drained, world.phantoms_until + MOST_PEACE_SECONDS / 2):
             world.trace.broken(*complaint)
@@ -159,6 +163,13 @@ async def _settle(world: World) -> None:
 
 def _moves(world: World) -> set[str]:
     return set() if world.coordinator is None else {move.id for move in world.coordinator.moves()}
+
+
+def _go_one_way(world: World) -> bool:
+    """Whether machines go from shard to shard, and none goes back."""
+    moves = [] if world.coordinator is None else world.coordinator.moves()
+    ways = {(move.donor, move.recipient) for move in moves}
+    return bool(ways) and not any((recipient, donor) in ways for donor, recipient in ways)
 
 
 async def _stop(world: World) -> None:
