@@ -1,14 +1,15 @@
 """What each kind of order does: calls to its provider, frames to its operator, the book.
 
     Provision   journal, Create
-    Bootstrap   blob from the operator, Configure
+    Bootstrap   blob from the operator; then Configure
     Reclaim,    journal, ReclaimInstruction; later, from the book of drains, Drain.
     Preempt     Without a session the Drain follows at once
     Keep        the instruction is cancelled
     Delete      Delete
 
-An action returns when it has done its part, or raises: ActionFailedError with its outcome, or a
-provider's error as it came. Deadlines, outcomes, taking back and freeing the machine are the
+A step waits for one peer, an operator or a provider; whoever waits for two takes two steps. A step
+returns when it is done, or raises: ActionFailedError with the action's outcome, or a provider's
+error as it came. Deadlines, outcomes, taking back and freeing the machine are the
 pool's. When an action begins, the book already shows what was ordered.
 """
 
@@ -18,13 +19,13 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import Machine, MachineState
+from bigfleet.model import Machine, MachineState, Profile
 from bigfleet.provider import Ack, NotSupportedError, ProviderClient, Providers
 from bigfleet.shard.book import Book
+from bigfleet.shard.execute.attempts import Attempt
 from bigfleet.shard.execute.drains import Drains, Grace
 from bigfleet.shard.execute.failures import Failures
 from bigfleet.shard.execute.outcomes import ActionFailedError, Outcome
@@ -49,33 +50,6 @@ NO_DELETE_SECONDS: Final = 3600.0
 _STALE_BLOBS: Final = 3
 _NS: Final = 1_000_000_000
 _log = logging.getLogger(__name__)
-
-
-class Truth(Enum):
-    """What is known of an order whose call was not answered."""
-
-    UNKNOWN = "unknown"
-    DONE = "done"
-    NOT_DONE = "not done"
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One order being carried out."""
-
-    order: Order
-    cycle: int
-    grace: Grace | None = None
-    """Of a Drain whose instruction was sent before, and of a Keep."""
-    later: bool = False
-    """The second half of a Reclaim or Preempt, after its grace."""
-    drain: bool = False
-    """The provider's Drain is part of it."""
-    begun: float = 0.0
-    deadline: float = 0.0
-    client: ProviderClient | None = None
-    """Set once the provider was called: from then on it may have done what was ordered."""
-    truth: Truth = Truth.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,27 +87,28 @@ class Actions:
         """Whether it is worth asking; a provider may learn it with a new version."""
         return self._clock.monotonic() >= self._no_delete.get(provider, 0.0)
 
-    async def perform(self, attempt: Attempt) -> None:
-        """Do what was ordered."""
-        if attempt.later:
+    async def perform(self, attempt: Attempt) -> bool:
+        """Do the next step of what was ordered; whether there is another one."""
+        if attempt.drain:
             await self._drain_again(attempt)
-            return
+            return False
         match attempt.order.kind:
             case ActionKind.BOOTSTRAP:
-                await self._bootstrap(attempt)
+                return await self._bootstrap(attempt)
             case ActionKind.PROVISION:
                 await self._provision(attempt)
             case ActionKind.RECLAIM | ActionKind.PREEMPT:
-                await self._reclaim(attempt)
+                return await self._reclaim(attempt)
             case ActionKind.KEEP:
                 await self._keep(attempt)
             case ActionKind.DELETE:
                 await self._delete(attempt)
+        return False
 
     def timed_out(self, attempt: Attempt) -> None:
         """Its deadline passed; before the provider was called, that was the operator's time."""
         if attempt.order.kind is ActionKind.BOOTSTRAP and attempt.client is None:
-            self._failures.bootstrap_failed(attempt.order.cluster)
+            self._mute(attempt)
 
     def refused(self, attempt: Attempt, reason: str, error: str) -> None:
         """What the provider shows of the machine must not be taken."""
@@ -159,20 +134,25 @@ class Actions:
         self._take(machine)
         self._refuse_failed(machine)
 
-    async def _bootstrap(self, attempt: Attempt) -> None:
+    async def _bootstrap(self, attempt: Attempt) -> bool:
         order = attempt.order
         machine = self._expect(order, S.CONFIGURING)
         if order.profile is None or order.stamp is None:
             raise ActionFailedError(Outcome.MISSING_PROFILE, "the order names no need")
         client = self._client(order)
-        blob = await self._blob(attempt, machine)
-        metadata = metadata_from_stamp(order.stamp)
+        if attempt.blob is None:
+            attempt.blob = await self._blob(attempt, machine, order.profile)
+            return True
+        if self._is_expired(attempt, attempt.blob):
+            return True
+        blob, metadata = attempt.blob, metadata_from_stamp(order.stamp)
         seconds = self._left(attempt)
         call = client.configure(
             order.machine, order.cluster, blob.user_data, metadata, seconds=seconds
         )
         seen = await self._call(attempt, client, call)
-        self._means.metrics.configure_accepted(self._clock.monotonic() - attempt.begun)
+        if attempt.begun is not None:
+            self._means.metrics.configure_accepted(self._clock.monotonic() - attempt.begun)
         if seen is None:
             raise _unusable("Configure")
         if seen.state is S.IDLE:
@@ -189,8 +169,9 @@ class Actions:
             )
         self._take(seen)
         self._refuse_failed(seen)
+        return False
 
-    async def _reclaim(self, attempt: Attempt) -> None:
+    async def _reclaim(self, attempt: Attempt) -> bool:
         order = attempt.order
         machine = self._expect(order, S.CONFIGURED)
         now = self._clock.monotonic()
@@ -219,13 +200,13 @@ class Actions:
         )
         if self._means.sessions.send_reclaim(order.cluster, instruction):
             self._drains.add(grace)
-            return
+            return False
         level = logging.WARNING if order.kind is ActionKind.RECLAIM else logging.INFO
         keys = {"machine": order.machine, "cluster": order.cluster}
         _log.log(level, "reclaim fallback: no operator session", extra=keys)
         self._drains.note(grace)
         attempt.grace, attempt.drain = grace, True
-        await self._drain(attempt, grace)
+        return True
 
     async def _drain_again(self, attempt: Attempt) -> None:
         machine = self._expect(attempt.order, S.CONFIGURED)
@@ -273,34 +254,49 @@ class Actions:
 
     # -- their steps -----------------------------------------------------------------------------
 
-    async def _blob(self, attempt: Attempt, machine: Machine) -> Blob:
-        """Bootstrap data that can still be used."""
-        order, sessions = attempt.order, self._means.sessions
-        assert order.profile is not None
-        for _ in range(_STALE_BLOBS):
-            asked = self._clock.monotonic()
-            try:
-                blob = await sessions.bootstrap(
-                    order.cluster, order.profile, machine, self._left(attempt)
-                )
-            except NoSessionError as error:
-                self._failures.bootstrap_failed(order.cluster)
-                raise ActionFailedError(Outcome.NO_SESSION, str(error)) from error
-            except BlobError as error:
-                self._failures.bootstrap_failed(order.cluster)
-                raise ActionFailedError(Outcome.BLOB_ERROR, str(error)) from error
-            except TimeoutError as error:
-                self._failures.bootstrap_failed(order.cluster)
-                text = f"cluster {order.cluster!r} sent no bootstrap data in time"
-                raise ActionFailedError(Outcome.CANCELED, text) from error
-            self._means.metrics.bootstrap_received(self._clock.monotonic() - asked)
-            if not blob.expires_ns or self._clock.now() < blob.expires_ns:
-                self._failures.bootstrapped(order.cluster)
-                return blob
-        self._failures.bootstrap_failed(order.cluster)
+    async def _blob(self, attempt: Attempt, machine: Machine, profile: Profile) -> Blob:
+        """Bootstrap data from the operator."""
+        order = attempt.order
+        asked = self._clock.monotonic()
+        try:
+            blob = await self._means.sessions.bootstrap(
+                order.cluster, profile, machine, self._left(attempt)
+            )
+        except NoSessionError as error:
+            self._mute(attempt)
+            raise ActionFailedError(Outcome.NO_SESSION, str(error)) from error
+        except BlobError as error:
+            self._mute(attempt)
+            raise ActionFailedError(Outcome.BLOB_ERROR, str(error)) from error
+        except TimeoutError as error:
+            self._mute(attempt)
+            text = f"cluster {order.cluster!r} sent no bootstrap data in time"
+            raise ActionFailedError(Outcome.CANCELED, text) from error
+        self._means.metrics.bootstrap_received(self._clock.monotonic() - asked)
+        if self._is_usable(blob):
+            self._failures.bootstrapped(order.cluster)
+        return blob
+
+    def _is_usable(self, blob: Blob) -> bool:
+        return not blob.expires_ns or self._clock.now() < blob.expires_ns
+
+    def _is_expired(self, attempt: Attempt, blob: Blob) -> bool:
+        """Whether the data has to be asked for again."""
+        if self._is_usable(blob):
+            return False
+        attempt.blob = None
+        attempt.expired += 1
+        if attempt.expired < _STALE_BLOBS:
+            return True
+        self._mute(attempt)
         raise ActionFailedError(
-            Outcome.BLOB_ERROR, f"bootstrap data of cluster {order.cluster!r} expires on its way"
+            Outcome.BLOB_ERROR,
+            f"bootstrap data of cluster {attempt.order.cluster!r} expires on its way",
         )
+
+    def _mute(self, attempt: Attempt) -> None:
+        attempt.is_mute = True
+        self._failures.bootstrap_failed(attempt.order.cluster)
 
     async def _call(
         self, attempt: Attempt, client: ProviderClient, call: Awaitable[Ack]

@@ -17,7 +17,8 @@ import grpc
 from bigfleet.decision import ActionKind
 from bigfleet.model import IllegalMoveError, Machine, MachineError, MachineState
 from bigfleet.provider import FencedError, ProviderError
-from bigfleet.shard.execute.actions import Actions, Attempt, Means, Truth
+from bigfleet.shard.execute.actions import Actions, Means
+from bigfleet.shard.execute.attempts import Attempt, Truth
 from bigfleet.shard.execute.drains import AGAIN_SECONDS, Drains
 from bigfleet.shard.execute.failures import CreateFailure, Failures, class_of_code
 from bigfleet.shard.execute.outcomes import ActionFailedError, Outcome

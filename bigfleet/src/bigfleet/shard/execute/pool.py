@@ -2,8 +2,8 @@
 
 At most one action per machine, from the moment its order is taken until its outcome is counted:
 the book's hold. An order for a machine that is busy, has moved on since it was decided, or is left
-alone after a failure is not taken. A gang is taken whole or not at all. What an action does is
-told in `actions`, what its end means in `endings`.
+alone after a failure is not taken. A gang is taken whole or not at all. Whose turn it is is said in
+`waiting`, what an action does in `actions`, what its end means in `endings`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Final
 
 from bigfleet.decision import ActionKind
 from bigfleet.model import Machine, MachineState
-from bigfleet.shard.execute.actions import Actions, Attempt, Means
+from bigfleet.shard.execute.actions import Actions, Means
 from bigfleet.shard.execute.admission import Admission
+from bigfleet.shard.execute.attempts import Attempt
 from bigfleet.shard.execute.audit import AuditLog
 from bigfleet.shard.execute.decisions import Decision, Decisions
 from bigfleet.shard.execute.drains import Drains, Grace
@@ -27,6 +28,7 @@ from bigfleet.shard.execute.failures import Failures
 from bigfleet.shard.execute.outcomes import ActionFailedError, Outcome, counted_as
 from bigfleet.shard.execute.ports import Journal
 from bigfleet.shard.execute.rails import units
+from bigfleet.shard.execute.waiting import Waiting
 from bigfleet.shard.execute.watch import JournalKeeper, Watch
 from bigfleet.shard.execute.withheld import Withheld, decision_of
 from bigfleet.shard.orders import Order
@@ -78,7 +80,9 @@ class Executor:
         self._may_act = may_act
         self._settings = settings or PoolSettings()
         self._audit = audit
-        self._waiting: deque[Attempt] = deque()
+        self._waiting = Waiting(self._settings.concurrency)
+        self._begun: deque[Attempt] = deque()
+        """Their turn has come; each will find a worker."""
         self._ready = asyncio.Semaphore(0)
         self._running = 0
         self._open = True
@@ -106,7 +110,7 @@ class Executor:
     @property
     def depth(self) -> int:
         """Actions that wait."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._begun)
 
     @property
     def inflight(self) -> int:
@@ -163,8 +167,13 @@ class Executor:
         return True
 
     def _push(self, attempt: Attempt) -> None:
-        self._waiting.append(attempt)
-        self._ready.release()
+        self._waiting.put(attempt)
+        self._begin()
+
+    def _begin(self) -> None:
+        while (attempt := self._waiting.take()) is not None:
+            self._begun.append(attempt)
+            self._ready.release()
 
     def _count(self, accepted: Sequence[Order], dropped: int, deduped: int) -> None:
         for order in accepted:
@@ -261,46 +270,65 @@ class Executor:
     async def _work(self) -> None:
         while True:
             await self._ready.acquire()
-            if self._waiting:
-                await self._run(self._waiting.popleft())
+            if self._begun:
+                await self._run(self._begun.popleft())
 
     async def _run(self, attempt: Attempt) -> None:
         self._running += 1
         self._rest.clear()
         failed: BaseException | None = asyncio.CancelledError("the shard stops")
+        again = False
         try:
-            failed = await self._carry_out(attempt)
-            if failed is not None:
-                await self._endings.ask(attempt, failed)
+            more = await self._carry_out(attempt)
+            while more and not self._open:
+                more = await self._carry_out(attempt)
+            again, failed = more, None
+        except Exception as error:  # noqa: BLE001 - a worker outlives every action
+            failed = error
+            await self._endings.ask(attempt, failed)
         finally:
             self._running -= 1
-            self._end(attempt, failed)
+            self._waiting.ended(attempt)
+            if again:
+                self._waiting.put(attempt)
+            else:
+                self._end(attempt, failed)
+            self._begin()
             if not self._running:
                 self._rest.set()
 
-    async def _carry_out(self, attempt: Attempt) -> Exception | None:
-        """How it failed, or None."""
-        attempt.begun = self._clock.monotonic()
-        attempt.deadline = attempt.begun + self._settings.action_seconds
-        try:
-            if not self._may_act():
-                raise ActionFailedError(Outcome.CANCELED, "actuation is paused")
-            if attempt.order.provider in self._admission.fenced:
-                raise ActionFailedError(Outcome.FENCED, "its provider has fenced this shard")
-            with self._means.traces.doing(attempt.order):
-                async with asyncio.timeout_at(attempt.deadline):
-                    await self._actions.perform(attempt)
-        except Exception as error:  # noqa: BLE001 - a worker outlives every action
-            return error
-        return None
+    async def _carry_out(self, attempt: Attempt) -> bool:
+        """Its next step; whether there is another one."""
+        now = self._clock.monotonic()
+        if attempt.begun is None:
+            attempt.begun = now
+        attempt.deadline = now + self._settings.action_seconds - attempt.worked
+        if not self._may_act():
+            raise ActionFailedError(Outcome.CANCELED, "actuation is paused")
+        if attempt.order.provider in self._admission.fenced:
+            raise ActionFailedError(Outcome.FENCED, "its provider has fenced this shard")
+        if attempt.hopeless:
+            # There may be thousands of them, and each ends without waiting for anybody.
+            await asyncio.sleep(0)
+            raise ActionFailedError(Outcome.BLOB_ERROR, attempt.hopeless)
+        with self._means.traces.doing(attempt.order):
+            async with asyncio.timeout_at(attempt.deadline):
+                more = await self._actions.perform(attempt)
+        attempt.worked += self._clock.monotonic() - now
+        return more
 
     def _give_up_waiting(self) -> None:
-        while self._waiting:
-            self._end(self._waiting.popleft(), asyncio.CancelledError("the shard stops"))
+        for attempt in self._begun:
+            self._waiting.ended(attempt)
+        for attempt in (*self._begun, *self._waiting.drop_all()):
+            self._end(attempt, asyncio.CancelledError("the shard stops"))
+        self._begun.clear()
 
     def _end(self, attempt: Attempt, failed: BaseException | None) -> None:
         order = attempt.order
         outcome = self._endings.end(attempt, failed)
+        if attempt.is_mute:
+            self._give_up_on(order.cluster)
         freed = self._book.free(order.machine)
         if freed is not None and (freed.freed or freed.delivered):
             self._means.wake()
@@ -310,6 +338,11 @@ class Executor:
         self._means.traces.ended(order, outcome, why)
         kind = "Drain" if attempt.later else ""
         self._tell(decision_of(order, attempt.cycle, self._clock.now(), outcome, why, kind))
+
+    def _give_up_on(self, cluster: str) -> None:
+        """Its bootstraps are derived again when it is out of its back-off."""
+        for attempt in self._waiting.asking(cluster):
+            attempt.hopeless = f"cluster {cluster!r} has just failed to deliver bootstrap data"
 
     def _tell(self, decision: Decision) -> None:
         self.decisions.append(decision)
