@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -113,10 +114,13 @@ class Shard:
             restamped=loaded.stamps, on_arrival=self.pace.wake,
         )  # fmt: skip
         self.needs = NeedsTable(symbols, clock.now)
-        quarantine = Quarantine(self._bound_capacity, tuning.quarantine)
-        rollups = RollUps(
-            self.needs, quarantine, clock, world.offload, self.metrics, heard=self.forgotten.heard
+        quarantine = Quarantine(
+            partial(bound_capacity, self.book), tuning.quarantine, self.lister.all_first_merged
         )
+        self._rollups = rollups = RollUps(
+            self.needs, quarantine, clock, world.offload, self.metrics,
+            heard=self.forgotten.heard, are_comparable=lambda: not self._awaited(),
+        )  # fmt: skip
         for cluster in self.forgotten:
             self._let_go(cluster)
         self.sessions = Sessions(
@@ -231,6 +235,7 @@ class Shard:
                 # With a part of the machines, demand would look unmet that is not.
                 await self._inputs.merge()
                 continue
+            await self._rollups.take_parked()
             with self.deciding.taken():
                 await self.cycle.once(trigger)
             if not self._all_listed and len(self.providers) and self.lister.all_first_merged():
@@ -273,11 +278,6 @@ class Shard:
             "machine lost",
             extra={"machine": machine.id, "cluster": machine.cluster, "provider": machine.provider},
         )
-
-    def _bound_capacity(self, cluster: str) -> dict[str, float] | None:
-        if not self.lister.all_first_merged():
-            return None
-        return bound_capacity(self.book, cluster)
 
     def _standing(self) -> Standing:
         term = 0 if self.instructions is None else self.instructions.term

@@ -3,7 +3,8 @@
 An operator that lost its caches, or a cluster whose API server answers with half the truth, says
 "nothing" and means "I do not know". So a roll-up that keeps too little of the last accepted one is
 held; it is believed when enough of them in a row say so for long enough. After a restart nobody
-remembers a predecessor, and what the cluster is bound to stands in for it.
+remembers a predecessor, and what the cluster is bound to stands in for it; as long as a provider
+has not said what it has, only what is believed becomes a predecessor.
 
 This is the rule and its memory; acknowledging, counting and logging are left to `rollups`.
 """
@@ -65,15 +66,22 @@ class _Suspicion:
     since: float
 
 
-Bound = Callable[[str], Mapping[str, float] | None]
-"""What a cluster's bound machines offer, in units per resource; None while that is not known."""
+Bound = Callable[[str], Mapping[str, float]]
+"""What a cluster's bound machines offer, as far as they are known, in units per resource."""
 
 
 class Quarantine:
     """Judges the roll-ups of all clusters. Times are seconds of a clock that only grows."""
 
-    def __init__(self, bound: Bound, settings: QuarantineSettings | None = None) -> None:
+    def __init__(
+        self,
+        bound: Bound,
+        settings: QuarantineSettings | None = None,
+        are_all_known: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`are_all_known` tells whether every provider has said which machines it has."""
         self._bound = bound
+        self._are_all_known = are_all_known
         self._settings = settings or QuarantineSettings()
         self._accepted: dict[str, Size] = {}
         self._suspicions: dict[str, _Suspicion] = {}
@@ -81,38 +89,33 @@ class Quarantine:
     def judge(self, cluster: str, rollup: RollUp, now: float) -> Judgement:
         """What becomes of a roll-up; one that is not held is what the next is compared with."""
         size = Size(len(rollup), rollup.aggregate.totals())
-        baseline = self._baseline(cluster)
-        rows = baseline.rows if baseline else 0
-        if not is_suspicious(size, baseline, self._settings):
-            self._accept(cluster, size)
-            return Judgement(Verdict.NORMAL, size.rows, rows)
+        known = self._accepted.get(cluster)
+        is_sure = known is not None or self._are_all_known()
+        baseline = known or Size(0, self._bound(cluster))
+        # An empty roll-up loses nothing by waiting until there is something to compare it with.
+        says_nothing = bool(self._settings.fraction) and not is_sure and not size.rows
+        if not says_nothing and not is_suspicious(size, baseline, self._settings):
+            self._suspicions.pop(cluster, None)
+            if is_sure:
+                self._accepted[cluster] = size
+            return Judgement(Verdict.NORMAL, size.rows, baseline.rows)
         before = self._suspicions.get(cluster)
         count, since = (1, now) if before is None else (before.count + 1, before.since)
         long_enough = now - since >= self._settings.seconds
         if count >= self._settings.consecutive and long_enough:
-            self._accept(cluster, size)
-            return Judgement(Verdict.BELIEVED, size.rows, rows, count)
+            self._suspicions.pop(cluster, None)
+            self._accepted[cluster] = size
+            return Judgement(Verdict.BELIEVED, size.rows, baseline.rows, count)
         self._suspicions[cluster] = _Suspicion(count, since)
-        return Judgement(Verdict.HELD, size.rows, rows, count)
+        return Judgement(Verdict.HELD, size.rows, baseline.rows, count)
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good."""
         self._accepted.pop(cluster, None)
         self._suspicions.pop(cluster, None)
 
-    def _baseline(self, cluster: str) -> Size | None:
-        known = self._accepted.get(cluster)
-        if known is not None:
-            return known
-        bound = self._bound(cluster)
-        return None if bound is None else Size(0, bound)
 
-    def _accept(self, cluster: str, size: Size) -> None:
-        self._accepted[cluster] = size
-        self._suspicions.pop(cluster, None)
-
-
-def is_suspicious(size: Size, baseline: Size | None, settings: QuarantineSettings) -> bool:
+def is_suspicious(size: Size, baseline: Size, settings: QuarantineSettings) -> bool:
     """Whether so little is kept of the baseline that it may be a mistake.
 
     Rows count by their number, since a cluster may well ask for all the same in other words. Of
@@ -122,9 +125,6 @@ def is_suspicious(size: Size, baseline: Size | None, settings: QuarantineSetting
     fraction = settings.fraction
     if not fraction:
         return False
-    if baseline is None:
-        # Nothing to compare with yet. An empty roll-up loses nothing by waiting for the next one.
-        return size.rows == 0
     if baseline.rows >= settings.rows and size.rows < fraction * baseline.rows:
         return True
     demanded = [(name, amount) for name, amount in baseline.resources.items() if amount > 0]

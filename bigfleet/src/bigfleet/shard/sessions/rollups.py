@@ -1,12 +1,14 @@
 """What becomes of a roll-up: read, judged, taken, and what the operator is told of it.
 
 Large ones are read away from the event loop. Refused ones leave the last accepted demand as it is;
-held ones as well: until one is believed nothing is known of what the cluster wants. Taking one
-wakes whoever waits for it.
+held ones as well: until one is believed nothing is known of what the cluster wants. After a start
+the newest of each cluster is held until there is something to compare it with. Taking one wakes
+whoever waits for it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -35,6 +37,14 @@ async def _nobody_listens(_cluster: str) -> None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Parked:
+    """A roll-up that cannot be judged yet, and when it came."""
+
+    rollup: RollUp
+    came: int
+
+
 @dataclass
 class RollUps:
     """The one place where demand comes in."""
@@ -51,6 +61,9 @@ class RollUps:
     """Called with cluster, timestamp, what changed and when it came, for the same roll-ups."""
     heard: Callable[[str], Awaitable[None]] = _nobody_listens
     """Awaited before a cluster's roll-up is judged; OSError leaves it unanswered."""
+    are_comparable: Callable[[], bool] = lambda: True
+    """Whether it is known what clusters are bound to, as far as that is waited for."""
+    _parked: dict[str, _Parked] = field(default_factory=dict)
 
     async def take(
         self,
@@ -71,18 +84,34 @@ class RollUps:
             return ack
         if not await self._is_noted(cluster) or not wanted():
             return None
-        ack.held = not self._judge(cluster, rollup)
-        if ack.held:
-            self.metrics.rollup_ingest(self.clock.monotonic() - started)
-            return ack
-        changes = self.needs.apply(cluster, rollup)
+        if self.are_comparable():
+            self._parked.pop(cluster, None)
+            ack.held = not self._take(cluster, rollup, came)
+        else:
+            # Answered all the same: an operator that hears nothing takes us for an older shard.
+            self._parked[cluster] = _Parked(rollup, came)
+            ack.held = True
         self.metrics.rollup_ingest(self.clock.monotonic() - started)
+        return ack
+
+    async def take_parked(self) -> None:
+        """Judge what came before anything could be judged."""
+        while self._parked:
+            cluster, parked = self._parked.popitem()
+            self._take(cluster, parked.rollup, parked.came)
+            await asyncio.sleep(0)
+
+    def _take(self, cluster: str, rollup: RollUp, came: int) -> bool:
+        """Whether it was taken."""
+        if not self._judge(cluster, rollup):
+            return False
+        changes = self.needs.apply(cluster, rollup)
         self.metrics.rollup_accepted(cluster)
         for listener in self.on_rollup:
             listener(cluster, changes)
         for each in self.on_taken:
             each(cluster, rollup.timestamp_ns, changes, came)
-        return ack
+        return True
 
     def refuse(self, cluster: str, reason: str) -> None:
         """Count and log a roll-up of which nothing is taken."""
@@ -94,6 +123,7 @@ class RollUps:
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good, and its demand with it."""
+        self._parked.pop(cluster, None)
         self.needs.forget(cluster)
         self.quarantine.forget(cluster)
         self.metrics.rollup_quarantined(cluster, False)

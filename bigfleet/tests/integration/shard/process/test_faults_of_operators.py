@@ -11,7 +11,7 @@ import logging
 import pytest
 
 from bigfleet.shard.tuning import Tuning
-from bigfleet.simcluster.behaviour import Behaviour
+from bigfleet.simcluster.behaviour import Behaviour, Span
 from bigfleet.simcluster.faults import Garbage
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from whole.living import QUIET, Setting, Whole, cluster, live, provider
@@ -148,3 +148,36 @@ def test_a_certificate_of_another_cluster_is_turned_away(caplog: Log) -> None:
 
     live(setting(), story)
     assert said(caplog, "operator session identity rejected")
+
+
+def test_an_operator_that_lost_its_memory_while_the_shard_was_down_is_not_believed() -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole, bad=20)
+        # What it says first, before any provider was listed again, is a twentieth of what it has.
+        whole.provider.stop()
+        whole.scale(1, "bad")
+        await whole.restart()
+        await whole.until(lambda: whole.shard.sessions.connected("bad"), 60.0, "a session")
+        await asyncio.sleep(3.0)
+        whole.provider.start()
+        await whole.until(whole.shard.lister.all_first_merged, 60.0, "the first List")
+        await asyncio.sleep(50.0)
+        assert whole.metric("rollup_quarantined", cluster="bad") == 1
+        assert whole.metric("rollup_quarantined", cluster="good") == 0
+        assert whole.bound("bad") == 20
+        assert not whole.world.monitor.counts.get("Reclaim")
+
+    live(Setting([provider("p1", 40)], [cluster("bad", 20), cluster("good", 8)]), story)
+
+
+def test_a_mute_operator_keeps_no_machine_from_others() -> None:
+    async def story(whole: Whole) -> None:
+        await whole.until(lambda: whole.bound("good") == 8, 120.0, "what the good cluster wants")
+        whole.scale(600, "bad")
+        await whole.until(lambda: whole.shard.executor.depth > 400, 60.0, "a queue of bootstraps")
+        whole.scale(9, "good")
+        await whole.until(lambda: whole.bound("good") == 9, 25.0, "one more machine")
+
+    mute = Behaviour(rollup_seconds=10.0, bootstrap_seconds=Span(10_000.0, 10_000.0))
+    many = Setting([provider("p1", 640)], [cluster("bad", 0, behaviour=mute), cluster("good", 8)])
+    live(many, story)

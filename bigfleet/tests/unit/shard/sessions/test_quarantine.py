@@ -64,17 +64,32 @@ def test_a_resource_that_only_one_job_used_may_go() -> None:
 
 
 def test_after_a_restart_bound_capacity_is_what_it_is_compared_with() -> None:
-    quarantine = Quarantine({"c-1": {"cpu": 100.0, "pods": 500.0}, "c-2": {}}.get)
+    bound = {"c-1": {"cpu": 100.0, "pods": 500.0}, "c-2": {}}
+    quarantine = Quarantine(bound.__getitem__)
     assert quarantine.judge("c-1", rows(0), 0).verdict is Verdict.HELD
     assert quarantine.judge("c-1", rows(1, cpu="9"), 1).verdict is Verdict.HELD
     assert quarantine.judge("c-1", rows(1, cpu="10"), 2).verdict is Verdict.NORMAL
     assert quarantine.judge("c-2", rows(0), 0).verdict is Verdict.NORMAL
 
 
-def test_while_bound_capacity_is_unknown_only_an_empty_one_waits() -> None:
-    quarantine = Quarantine(lambda _: None)
+def test_until_every_provider_has_spoken_an_empty_one_waits() -> None:
+    quarantine = Quarantine(unbound, are_all_known=lambda: False)
     assert quarantine.judge("c-1", rows(0), 0).verdict is Verdict.HELD
     assert quarantine.judge("c-1", rows(1), 0).verdict is Verdict.NORMAL
+
+
+def test_until_every_provider_has_spoken_bound_capacity_stays_what_it_is_compared_with() -> None:
+    bound, everybody = {"cpu": 10.0}, [False]
+    quarantine = Quarantine(lambda _: bound, are_all_known=lambda: everybody[0])
+    assert quarantine.judge("c-1", rows(1, cpu="1"), 0).verdict is Verdict.NORMAL
+    bound["cpu"], everybody[0] = 1000.0, True
+    assert quarantine.judge("c-1", rows(1, cpu="1"), 10).verdict is Verdict.HELD
+
+
+def test_what_is_believed_is_a_predecessor_although_a_provider_is_silent() -> None:
+    quarantine = Quarantine(lambda _: {"cpu": 1000.0}, are_all_known=lambda: False)
+    verdicts = [quarantine.judge("c-1", rows(1), now).verdict for now in (0, 30, 60, 70)]
+    assert verdicts == [Verdict.HELD, Verdict.HELD, Verdict.BELIEVED, Verdict.NORMAL]
 
 
 def test_a_forgotten_cluster_starts_afresh() -> None:
