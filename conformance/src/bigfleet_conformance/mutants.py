@@ -141,6 +141,17 @@ M125 | negative cap is no cap | B2034
 M126 | Delete's id not fresh in a new life | B2035
 M127 | (0,0) of a named shard not fenced | B2036
 M128 | shard without a name not fenced | B2036
+M129 | FAILED can be created again | B2037
+M130 | FAILED can be drained | B2037
+M131 | FAILED can be deleted | B2037
+M132 | slot of a lost host can be deleted | B2037
+M133 | failed Drain is answered as a repeat | B2037
+M134 | refused mutation rewrites the reason of a failure | B705 B2037
+M135 | restart rewrites the reason of a failure | B2038
+M136 | host of a FAILED machine not stored | B2038
+M137 | binding of a FAILED machine not stored | B2038
+M138 | restart frees FAILED slots | B2038
+M139 | first look after a restart fails FAILED machines anew | B2038
 """
 
 

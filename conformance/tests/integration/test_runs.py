@@ -18,8 +18,10 @@ from bigfleet_conformance.report.verify import complaints
 from bigfleet_conformance.runner.execute import Silent
 from bigfleet_conformance.runner.process import Executable
 from bigfleet_conformance.runner.source import BootPlan, TlsPaths
+from reference.config import Config
 from reference.inprocess import InProcess
 from reference.provider import Provider
+from reference.server import Server
 
 QUICK_PACE = Options(settle_s=5.0, soak_s=1.0, scale_seed=300, large_seed=300, port=0)
 
@@ -66,6 +68,31 @@ async def test_owned_hardware_is_certified_without_delete() -> None:
     assert report.verdict is Verdict.CERTIFIED
     skipped = {row["id"] for row in report.with_status(Status.SKIPPED)}
     assert skipped == {"B109", "B2035", "B409", "B807"}
+
+
+async def test_owned_hardware_that_failed_answers_delete_as_ever() -> None:
+    target = Target(source=InProcess(offers_delete=False))
+    options = replace(QUICK_PACE, profiles=("bare-metal", "fault"), only=("B2037",))
+    report = await run(target, options)
+    assert report.status("B2037") is Status.PASSED, report.behaviour("B2037")["reason"]
+    deletes = {
+        (entry["code"], entry["expected"])
+        for entry in report.behaviour("B2037")["evidence"]
+        if entry["method"] == "Delete"
+    }
+    assert deletes == {("UNIMPLEMENTED", "a plain refusal")}
+
+
+async def test_a_target_that_heals_is_not_taken_for_one_that_moves() -> None:
+    config = Config(seed_count=64, reconcile_interval_s=0.2, heal_after_s=2.0)
+    server = Server(Provider(config))
+    await server.start()
+    try:
+        options = replace(QUICK_PACE, profiles=("fault",), claims=("heal",), only=("B2037",))
+        report = await run(Target(address=server.address), options)
+    finally:
+        await server.stop()
+    assert report.status("B2037") is Status.PASSED, report.behaviour("B2037")["reason"]
 
 
 async def test_a_cloud_that_does_not_delete_fails() -> None:

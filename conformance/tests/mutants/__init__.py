@@ -1,1 +1,1 @@
-"""128 providers that are wrong in one place, and the proof that the suite finds each of them."""
+"""139 providers that are wrong in one place, and the proof that the suite finds each of them."""

@@ -5,6 +5,7 @@ row's text: title, why, what is done and what passes.
 """
 
 from bigfleet_conformance.behaviours import (
+    aftermath,
     concurrency,
     contract,
     crashes,
@@ -27,6 +28,7 @@ from bigfleet_conformance.behaviours import (
 )
 
 __all__ = [
+    "aftermath",
     "concurrency",
     "contract",
     "crashes",

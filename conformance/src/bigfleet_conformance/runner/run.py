@@ -7,6 +7,7 @@ reads, alone; then scale, then large. Whatever happens, everything that was star
 
 import asyncio
 import platform
+import secrets
 import tempfile
 import time
 from collections import defaultdict
@@ -120,7 +121,8 @@ class Run:
     async def open_core(self) -> Setting:
         """The first instance: the target, or a boot."""
         options = self.options
-        prefix = f"conf-{self.started:%m%d%H%M%S}-{options.seed}-{id(self) % 9973}"
+        # Runs may begin within one second, and a shard id that was used before is fenced.
+        prefix = f"conf-{self.started:%m%d%H%M%S}-{options.seed}-{secrets.token_hex(4)}"
         names, boot_s = Names(prefix), 0.0
         if self.target.address:
             link = await self.reach(self.target.address)

@@ -1,4 +1,4 @@
-"""Mutants of the store and of restarts (M092-M103, M120, M121)."""
+"""Mutants of the store and of restarts (M092-M103, M120, M121, M135-M139)."""
 
 import asyncio
 import sqlite3
@@ -11,7 +11,7 @@ from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from mutantkit.registry import broken
 from reference.config import Config
 from reference.inventory import Slot
-from reference.provider import Call, Provider
+from reference.provider import FAILED, Call, Provider
 from reference.reads import RefusedError
 from reference.store import Fences, Store, StoreError
 
@@ -227,3 +227,48 @@ class MarkStoredWithWork(Provider):
         assert isinstance(self.store, KeepsMarksForLater)
         self.store.write_waiting()
         return await super().accept(call)
+
+
+class SpoilsFailed(Provider):
+    """FAILED machines are not what they were after a start."""
+
+    def load(self) -> None:
+        super().load()
+        for slot in list(self.inventory.slots.values()):
+            if slot.record.state == FAILED:
+                self.spoil(slot)
+
+    def spoil(self, slot: Slot) -> None:
+        """The one thing that is wrong."""
+
+
+@broken("M135")
+class RestartRewritesReason(SpoilsFailed):
+    def spoil(self, slot: Slot) -> None:
+        slot.record.last_error = "Interrupted: the provider was started again"
+
+
+@broken("M136")
+class FailedHostNotStored(SpoilsFailed):
+    def spoil(self, slot: Slot) -> None:
+        slot.record.ClearField("host")
+
+
+@broken("M137")
+class FailedBindingNotStored(SpoilsFailed):
+    def spoil(self, slot: Slot) -> None:
+        self.unbind(slot)
+
+
+@broken("M138")
+class RestartFreesFailed(SpoilsFailed):
+    def spoil(self, slot: Slot) -> None:
+        self.heal(slot)
+
+
+@broken("M139")
+class FailsAnewAfterRestart(Provider):
+    def look(self, slot: Slot) -> None:
+        if slot.record.state == FAILED and not self.store.fresh:
+            self.fail(slot, "HostLost: not found at the first look")
+        super().look(slot)

@@ -1,20 +1,20 @@
-"""Mutants of failure, time-outs, readiness, loss and healing (M080-M091, M118, M119, M122)."""
+"""Mutants of failure, time-outs, readiness, loss and healing (M080-M091, M118, M119, M122,
+M129-M134)."""
 
 import asyncio
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from mutantkit.operations import AlsoLegalFrom
 from mutantkit.registry import broken
 from reference.inventory import Slot
 from reference.provider import FAILED, POSITION, Call, Provider
+from reference.reads import RefusedError
 from reference.substrate import REGISTERED_S, Substrate
 
 
 @broken("M080")
-class FailedIsConfigured(Provider):
-    def position(self, call: Call) -> pb.TransitionAck | None:
-        if call.kind == "configure" and call.known.record.state == FAILED:
-            return None
-        return super().position(call)
+class FailedIsConfigured(AlsoLegalFrom):
+    kind, state = "configure", FAILED
 
 
 @broken("M081")
@@ -142,3 +142,48 @@ class FailureClearsTheBinding(Provider):
         if slot.record.state != pb.MACHINE_STATE_DRAINING:
             self.unbind(slot)
         super().fail(slot, reason)
+
+
+@broken("M129")
+class FailedIsCreated(AlsoLegalFrom):
+    kind, state = "create", FAILED
+
+
+@broken("M130")
+class FailedIsDrained(AlsoLegalFrom):
+    kind, state = "drain", FAILED
+
+
+@broken("M131")
+class FailedIsDeleted(AlsoLegalFrom):
+    kind, state = "delete", FAILED
+
+
+@broken("M132")
+class LostIsDeleted(Provider):
+    def position(self, call: Call) -> pb.TransitionAck | None:
+        record = call.known.record
+        if call.kind == "delete" and record.last_error.startswith("HostLost:"):
+            return None
+        return super().position(call)
+
+
+@broken("M133")
+class FailedDrainRepeats(Provider):
+    def repeat(self, call: Call) -> pb.TransitionAck | None:
+        slot = call.known
+        if call.kind == "drain" and slot.record.state == FAILED and slot.record.cluster:
+            operation = slot.operations.get("drain")
+            return self.ack(slot, operation) if operation else None
+        return super().repeat(call)
+
+
+@broken("M134")
+class RefusalRewritesReason(Provider):
+    def position(self, call: Call) -> pb.TransitionAck | None:
+        try:
+            return super().position(call)
+        except RefusedError as refusal:
+            if call.known.record.state == FAILED:
+                self.fail(call.known, f"InvalidRequest: {refusal}")
+            raise
