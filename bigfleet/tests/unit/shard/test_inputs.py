@@ -164,3 +164,15 @@ def test_a_drain_is_remembered_for_choosing_victims() -> None:
         assert whole.provider.habits.seconds[Kind.DRAIN]
 
     live(setting(), story)
+
+
+def test_the_age_of_a_providers_list_stays_low_while_nothing_changes() -> None:
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        ages = []
+        for _ in range(60):
+            await asyncio.sleep(20.0)
+            ages.append(whole.metric("provider_reconcile_age_seconds", provider="p1", region="r1"))
+        assert max(ages) < 30.0
+
+    live(setting(), story)

@@ -45,7 +45,7 @@ class Walk:
 
 @dataclass(slots=True)
 class Answer:
-    """Records of one provider that are news, or the end of a full List."""
+    """Records of one provider that are news, or the end of a List."""
 
     provider: str
     asked_at: float
@@ -83,7 +83,7 @@ class Reconciled:
     refused: Counter[str] = field(default_factory=Counter)
     """By reason."""
     merged: set[str] = field(default_factory=set)
-    """Providers of which something was merged."""
+    """Providers of which something of a List was merged."""
     more: bool = False
     """Something is left for the next piece."""
 

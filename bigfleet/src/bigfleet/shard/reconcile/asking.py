@@ -137,7 +137,11 @@ class Asking:
         return found
 
     async def _bring(self, feed: Feed, found: _Found, answer: Answer, ends: bool) -> None:
-        """Queue the records of an answer that are news, then the end of the walk."""
+        """Queue the records of an answer that are news, then the end of the List.
+
+        The end comes also without news, so that a List counts as merged whatever it brought. It
+        has no records: it costs nothing and waits for the next cycle.
+        """
         news = await self._news(feed, found, answer.walk)
         if found.doubled:
             doubles = Answer(answer.provider, answer.asked_at, answer.asked, answer.since)
@@ -153,8 +157,8 @@ class Asking:
                 part.machines += good
                 part.refused += bad
             await self._put(part)
-        if ends and answer.walk is not None:
-            answer.ends_walk = True
+        if ends:
+            answer.ends_walk = answer.walk is not None
             await self._put(answer)
 
     async def _put(self, answer: Answer) -> None:

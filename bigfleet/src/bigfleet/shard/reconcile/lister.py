@@ -55,7 +55,7 @@ class Status:
     held: int
     """Machines whose disappearance is not believed yet."""
     age_seconds: float | None
-    """Since something of it was last merged; None for never."""
+    """Since something of a List of it was last merged; None for never."""
 
 
 class Lister:

@@ -90,7 +90,8 @@ class Merger:
                 self._take(feed, answer, machine, digest, into)
                 effort -= KNOWN
         self._insert(feed, answer, new, into)
-        into.merged.add(feed.name)
+        if answer.asked:
+            into.merged.add(feed.name)
         return answer.merged >= len(answer)
 
     def end_walk(self, feed: Feed, walk: Walk) -> None:
