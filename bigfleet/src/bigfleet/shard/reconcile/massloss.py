@@ -1,8 +1,9 @@
 """When many machines vanish at once: a partition is not a fire.
 
 A provider that suddenly lists far fewer bound machines has more likely lost sight of them than
-lost them. Their removal is held until three full Lists in a row have said the same of the machine;
-a machine that is listed again starts from the beginning. A machine that is reported Failed is no
+lost them. Their removal is held until three full Lists in a row have said the same of the machine,
+also when most of the others are back by then; a machine that is listed again starts from the
+beginning. A machine that is reported Failed is no
 case for this rule: that is said, not inferred.
 """
 
@@ -47,9 +48,16 @@ class MassLoss:
 
         `absent` names no row twice; `is_bound` says of each whether it serves a cluster.
         """
+        lists = self._lists_without(absent)
+        believed = lists >= LISTS
         if not is_mass_loss(int(is_bound.sum()), bound):
-            self.reset()
-            return Verdict(absent, np.empty(0, np.int64))
+            # So few are gone, but for those that vanished with many: a partition heals in parts.
+            believed |= lists == 1
+        self._rows, self._lists = absent[~believed], lists[~believed]
+        return Verdict(absent[believed], self._rows)
+
+    def _lists_without(self, absent: I64) -> I64:
+        """Per machine, how many full Lists in a row came without it since it is held; 1 for new."""
         lists = np.ones(len(absent), np.int64)
         if len(self._rows):
             order = np.argsort(self._rows)
@@ -57,13 +65,7 @@ class MassLoss:
             before = order[np.minimum(place, len(order) - 1)]
             again = self._rows[before] == absent
             lists[again] += self._lists[before[again]]
-        believed = lists >= LISTS
-        self._rows, self._lists = absent[~believed], lists[~believed]
-        return Verdict(absent[believed], self._rows)
-
-    def reset(self) -> None:
-        """Nothing is missing any more."""
-        self._rows = self._lists = np.empty(0, np.int64)
+        return lists
 
 
 def is_mass_loss(absent: int, bound: int) -> bool:

@@ -406,3 +406,20 @@ async def test_machines_that_come_back_in_time_were_never_gone() -> None:
         merged = await shard.after(60)
         assert (merged.removed, merged.changes, len(shard.book)) == (0, 0, 40)
         assert shard.lister.status()[0].held == 0
+
+
+@on_virtual_time
+async def test_machines_that_come_back_one_after_the_other_were_never_gone() -> None:
+    cloud = cloud_of(*(f"m-{n}" for n in range(40)), state=CONFIGURED)
+    async with shard_of(cloud) as shard:
+        await shard.after(1)
+        gone = {name: cloud.machines[name] for name in list(cloud.machines)[:20]}
+        cloud.remove(*gone)
+        shard.lister.refresh_all()
+        await shard.after(5)
+        cloud.put(*list(gone.values())[:10])
+        merged = await shard.after(25)
+        assert (merged.removed, shard.lister.status()[0].held) == (0, 10)
+        cloud.put(*list(gone.values())[10:])
+        merged = await shard.after(20)
+        assert (merged.removed, len(shard.book), shard.lister.status()[0].held) == (0, 40, 0)

@@ -65,7 +65,28 @@ def test_when_they_are_back_the_next_time_counts_anew() -> None:
     assert rule.holding == 60
 
 
-def test_those_still_missing_when_most_are_back_are_believed() -> None:
+def test_those_still_missing_when_most_are_back_are_believed_at_their_third_list() -> None:
+    # That others came back says that they were out of sight, not that these are gone.
     rule = MassLoss()
     judged(rule, list(range(60)), bound=100)
+    assert judged(rule, [7, 8], bound=100).gone.tolist() == []
+    assert rule.holding == 2
     assert judged(rule, [7, 8], bound=100).gone.tolist() == [7, 8]
+    assert rule.holding == 0
+
+
+def test_a_few_that_were_not_held_are_believed_at_once_beside_held_ones() -> None:
+    rule = MassLoss()
+    judged(rule, list(range(60)), bound=100)
+    verdict = judged(rule, [90, 7, 8, 91], bound=100)
+    assert (verdict.gone.tolist(), verdict.held.tolist()) == ([90, 91], [7, 8])
+    third = judged(rule, [7], bound=98)
+    assert (third.gone.tolist(), third.held.tolist()) == ([7], [])
+
+
+def test_many_more_are_held_beside_held_ones_from_their_own_first_list() -> None:
+    rule, first = MassLoss(), list(range(40))
+    judged(rule, first, bound=100)
+    judged(rule, first[:5], bound=100)
+    verdict = judged(rule, [*first[:5], *range(50, 90)], bound=100)
+    assert (verdict.gone.tolist(), verdict.held.tolist()) == (first[:5], list(range(50, 90)))
