@@ -234,7 +234,8 @@ class Shard:
             if self._awaited():
                 # With a part of the machines, demand would look unmet that is not.
                 await self._inputs.merge()
-                continue
+                if self._awaited():
+                    continue
             await self._rollups.take_parked()
             with self.deciding.taken():
                 await self.cycle.once(trigger)
