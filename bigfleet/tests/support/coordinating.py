@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -39,6 +40,26 @@ class DictDisk:
 async def inline(function: Callable[[], T]) -> T:
     """Compute here and now."""
     return function()
+
+
+class Slowly:
+    """Computes while others have their turns; writes of one file must not overlap."""
+
+    def __init__(self) -> None:
+        self._computing = False
+
+    async def __call__(self, function: Callable[[], T]) -> T:
+        """The function's answer, some turns later."""
+        assert not self._computing, "two write at once"
+        self._computing = True
+        try:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            answer = function()
+            await asyncio.sleep(0)
+            return answer
+        finally:
+            self._computing = False
 
 
 class Tally:

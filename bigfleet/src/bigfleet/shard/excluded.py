@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Final
@@ -21,6 +22,7 @@ class Excluded:
         self._disk = disk
         self._offload = offload
         self._ids: set[str] = set()
+        self._writing = asyncio.Lock()
 
     def load(self) -> None:
         """What was excluded before the restart. Blocking."""
@@ -52,9 +54,10 @@ class Excluded:
 
     async def set(self, book: Book, machine_id: str, excluded: bool) -> None:
         """Keep a machine out, or let it in again; durable when it returns."""
-        ids = self._ids | {machine_id} if excluded else self._ids - {machine_id}
-        content = json.dumps(sorted(ids)).encode()
-        await self._offload(lambda: self._disk.replace(FILE, content))
-        self._ids = ids
-        if machine_id in book:
-            book.exclude(machine_id, excluded)
+        async with self._writing:
+            ids = self._ids | {machine_id} if excluded else self._ids - {machine_id}
+            content = json.dumps(sorted(ids)).encode()
+            await self._offload(lambda: self._disk.replace(FILE, content))
+            self._ids = ids
+            if machine_id in book:
+                book.exclude(machine_id, excluded)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState
@@ -10,7 +12,7 @@ from bigfleet.shard.book import Book
 from bigfleet.shard.errors import DataFileError
 from bigfleet.shard.excluded import FILE, Excluded
 from clocks import HandClock
-from coordinating import DictDisk, inline
+from coordinating import DictDisk, Slowly, inline
 
 
 def machine(name: str) -> Machine:
@@ -77,6 +79,23 @@ async def test_a_machine_nobody_knows_yet_can_be_kept_out() -> None:
     await excluded.set(there, "m-9", True)
     there.take(machine("m-9"))
     assert is_out(there, "m-9")
+
+
+async def test_none_is_lost_when_several_are_kept_out_at_once() -> None:
+    disk, names = DictDisk(), [f"m-{n}" for n in range(4)]
+    there, excluded = book(*names), Excluded(disk, Slowly())
+    await asyncio.gather(*(excluded.set(there, name, True) for name in names))
+    assert sorted(excluded) == names
+    assert all(is_out(there, name) for name in names)
+    await asyncio.gather(
+        excluded.set(there, "m-0", False),
+        excluded.set(there, "m-1", False),
+        excluded.set(there, "m-1", True),
+    )
+    again = Excluded(disk, inline)
+    again.load()
+    assert sorted(again) == sorted(excluded) == names[1:]
+    assert [is_out(there, name) for name in names] == [False, True, True, True]
 
 
 @pytest.mark.parametrize("content", [b"", b"m-1", b"7", b'{"m": 1'])

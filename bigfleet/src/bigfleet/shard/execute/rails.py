@@ -13,6 +13,7 @@ worked out here once, so that both say the same.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections import Counter, deque
@@ -184,6 +185,8 @@ class Pause:
         self._disk = disk
         self._offload = offload
         self._metrics = metrics
+        self._writing = asyncio.Lock()
+        self._pauses = 0
         self.on = False
         self.reason = ""
 
@@ -195,17 +198,22 @@ class Pause:
 
     async def pause(self, reason: str) -> None:
         """Execute nothing from now on; durable when it returns."""
+        self._pauses += 1
         self._set(True, reason)
         await self._write({"paused": True, "reason": reason})
 
     async def resume(self) -> None:
-        """Execute again; only when that is durable."""
+        """Execute again; only when that is durable, and unless somebody pauses meanwhile."""
+        before = self._pauses
         await self._write({"paused": False, "reason": ""})
-        self._set(False, "")
+        if self._pauses == before:
+            self._set(False, "")
 
     async def _write(self, state: Mapping[str, object]) -> None:
+        """One after the other, as they were asked for: the last word is the one on disk."""
         content = json.dumps(state).encode()
-        await self._offload(lambda: self._disk.replace(PAUSE_FILE, content))
+        async with self._writing:
+            await self._offload(lambda: self._disk.replace(PAUSE_FILE, content))
 
     def _set(self, on: bool, reason: str) -> None:
         self.on, self.reason = on, reason

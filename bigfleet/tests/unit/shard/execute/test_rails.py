@@ -24,6 +24,7 @@ from bigfleet.shard.execute.rails import (
 from bigfleet.shard.execute.withheld import DRY_RUN, PAUSED, UNHEARD
 from bigfleet.shard.orders import Order
 from clocks import HandClock
+from coordinating import Slowly
 from executing import Counted
 from executing_values import order
 from sim.ports import SimDisk
@@ -248,6 +249,36 @@ def test_a_full_disk_does_not_keep_the_switch_from_acting() -> None:
         assert rail.pause.on
 
     asyncio.run(main())
+
+
+async def switched_at_once(*, pause_last: bool) -> tuple[Pause, Pause, list[bool]]:
+    """A paused shard is told to resume and to pause at once: it, its next life, what was seen."""
+    disk = SimDisk(Random(1))
+    switch, seen = Pause(disk, Slowly(), Counted()), []
+    await switch.pause("first")
+    calls = [switch.resume(), switch.pause("incident")][:: 1 if pause_last else -1]
+    tasks = []
+    for call in calls:
+        tasks.append(asyncio.create_task(call))
+        await asyncio.sleep(0)
+    while not all(task.done() for task in tasks):
+        seen.append(switch.on)
+        await asyncio.sleep(0)
+    await asyncio.gather(*tasks)
+    later = Pause(disk, at_once, Counted())
+    await later.load()
+    return switch, later, seen
+
+
+async def test_a_pause_during_a_resume_holds_without_a_gap() -> None:
+    switch, later, seen = await switched_at_once(pause_last=True)
+    assert all(seen)
+    assert (switch.on, switch.reason) == (later.on, later.reason) == (True, "incident")
+
+
+async def test_a_resume_during_a_pause_is_the_last_word() -> None:
+    switch, later, _ = await switched_at_once(pause_last=False)
+    assert (switch.on, switch.reason) == (later.on, later.reason) == (False, "")
 
 
 def test_the_spend_limit_is_counted_in_micro_dollars() -> None:
