@@ -135,13 +135,20 @@ class Ledger:
         """
         return self._ages
 
-    def unmet(self) -> frozenset[str]:
-        """The fingerprints of the entries."""
-        entries = self._entries
-        if entries is None:
+    def unmet(self) -> frozenset[tuple[str, str]]:
+        """Which cluster lacks something of which profile, by its fingerprint."""
+        if self._entries is None:
             return frozenset()
-        profiles = entries.plan.demand.symbols.profiles
-        return frozenset(profiles[number].fingerprint for number in entries.profile.tolist())
+        plan = self._entries.plan
+        demand, symbols, verdicts = plan.demand, plan.demand.symbols, plan.verdicts
+        rows = verdicts.members[np.repeat(~verdicts.satisfied, np.diff(verdicts.members_at))]
+        cluster = symbols.identity_column("cluster")[demand.identity[rows]]
+        profiles, profile = np.unique(demand.profile[rows], return_inverse=True)
+        count = max(1, len(profiles))
+        pairs = np.unique(cluster.astype(np.int64) * count + profile.reshape(-1))
+        prints = [symbols.profiles[number].fingerprint for number in profiles.tolist()]
+        names = map(list(symbols.clusters).__getitem__, (pairs // count).tolist())
+        return frozenset(zip(names, map(prints.__getitem__, (pairs % count).tolist()), strict=True))
 
     def reported(self, most: int = MOST_REPORTED) -> list[Shortfall]:
         """The entries for the coordinator: highest priority first, then the oldest."""

@@ -25,14 +25,14 @@ class Story:
         self.waits: list[float] = []
         self.asked = Asked(self.clock, self.waits.append)
 
-    def rolls_up(self, *, added: bool = True) -> None:
+    def rolls_up(self, cluster: str = "c-1", *, added: bool = True) -> None:
         changes = RowChanges(added=(ROW,)) if added else RowChanges(removed=(ROW,))
-        self.asked.rolled_up("c-1", 0, changes, self.clock.now())
+        self.asked.rolled_up(cluster, 0, changes, self.clock.now())
 
-    def decides(self, *, ordered: bool = False, unmet: bool = False) -> None:
+    def decides(self, *unmet: str, ordered: bool = False) -> None:
         orders = [order(ActionKind.BOOTSTRAP, "m")] if ordered else []
-        names = [PROFILE.fingerprint] if unmet else []
-        self.asked.decided(orders, names, self.clock.now() + 1)
+        asking = [(cluster, PROFILE.fingerprint) for cluster in unmet]
+        self.asked.decided(orders, asking, self.clock.now() + 1)
 
 
 def test_a_wait_lasts_from_the_first_roll_up_to_the_first_machine() -> None:
@@ -40,7 +40,7 @@ def test_a_wait_lasts_from_the_first_roll_up_to_the_first_machine() -> None:
     story.rolls_up()
     story.clock.advance(10.0)
     story.rolls_up()
-    story.decides(unmet=True)
+    story.decides("c-1")
     story.decides(ordered=True)
     story.decides()
     story.clock.advance(5.0)
@@ -54,6 +54,18 @@ def test_what_is_served_by_what_is_there_waits_for_nothing() -> None:
     story = Story()
     story.rolls_up()
     story.decides()
+    story.asked.changed(COMING, THERE)
+    assert story.waits == []
+
+
+def test_that_another_cluster_lacks_the_same_is_no_wait() -> None:
+    story = Story()
+    story.rolls_up("c-1")
+    story.rolls_up("c-2")
+    story.decides("c-2")
+    assert len(story.asked) == 1
+    story.clock.advance(3600.0)
+    story.decides("c-2", ordered=True)
     story.asked.changed(COMING, THERE)
     assert story.waits == []
 
