@@ -89,6 +89,10 @@ class Outputs(Protocol):
         """Queue orders; those that were taken, each of them holding its machine."""
         ...
 
+    async def tell_withheld(self, cycle: int) -> None:
+        """Tell what rails do not let happen, other tasks having their turns in between."""
+        ...
+
     def show(self, outcome: Outcome) -> None:
         """Ledger, views, hints, verdicts, gauges."""
         ...
@@ -145,6 +149,7 @@ class Cycle:
         accepted = await self._hand_over(permitted)
         self.restamped(restamps)
         marks.append(self.timer())
+        await self.outputs.tell_withheld(self.number)
         self.outputs.show(
             Outcome(self.number, trigger, now, plan, policy, accepted, changes, started)
         )

@@ -79,7 +79,7 @@ class CycleOutputs:
         """The orders that rails let through; so many more reclaims the cap held back."""
         admitted = self.rails.admit(orders, policy.reclaim_budget or {}, capped)
         self._withheld = admitted.withheld
-        if admitted.deferred:
+        if admitted.deferred and self.rails.may_act():
             self.again()
         return admitted.orders
 
@@ -87,10 +87,13 @@ class CycleOutputs:
         """Queue orders; those that were taken, each of them holding its machine."""
         return self.executor.enqueue(orders, cycle).accepted
 
+    async def tell_withheld(self, cycle: int) -> None:
+        """Tell what rails do not let happen."""
+        await self.executor.withheld.take(self._withheld, cycle)
+
     def show(self, outcome: Outcome) -> None:
         """Ledger, views, hints, verdicts, gauges."""
         plan, policy, now = outcome.plan, outcome.policy, outcome.now
-        self.executor.withheld.take(self._withheld, outcome.number)
         if self.ledger.update(plan, self.clock.monotonic()):
             self.escalate()
         if len(self.asked):

@@ -75,6 +75,9 @@ class World:
                 fresh.append(order)
         return fresh
 
+    async def tell_withheld(self, cycle: int) -> None:
+        """Nothing is withheld here."""
+
     def show(self, outcome: Outcome) -> None:
         self.seen.append(outcome)
 

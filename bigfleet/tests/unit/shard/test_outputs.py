@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
+
+import pytest
 
 from bigfleet.shard.execute.rails import RailSettings
 from bigfleet.shard.tuning import Tuning
@@ -69,6 +72,25 @@ def test_what_exceeds_a_cycles_limit_follows_at_once() -> None:
         assert whole.loop.time() < 60.0
 
     live(setting(replicas=8, max_actions=1), story)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_exceeds_the_limit_waits_for_the_tick_while_nothing_is_executed(
+    dry_run: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(whole: Whole) -> None:
+        if not dry_run:
+            await whole.shard.pause.pause("maintenance")
+        await asyncio.sleep(30.0)
+        begin = whole.shard.cycle.number
+        await asyncio.sleep(60.0)
+        assert whole.metric("actions_deferred_total") > 0
+        assert whole.shard.cycle.number - begin <= 14
+        said = [r.message for r in caplog.records if r.message.startswith("dry-run")]
+        assert len(said) == (2 if dry_run else 0)
+
+    with caplog.at_level(logging.INFO):
+        live(setting(replicas=8, max_actions=2, dry_run=dry_run), story)
 
 
 def test_rows_that_came_and_went_are_counted_once() -> None:

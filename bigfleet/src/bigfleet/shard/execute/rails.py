@@ -3,7 +3,7 @@
     unheard nothing is taken from a cluster before every provider has been listed once
     cap     Reclaims per cluster and sliding window of 10 s, however fast cycles come
     limit   orders per cycle; the rest is derived again by the next cycle, which follows at once
-    pause   nothing is executed; survives restarts. Dry-run: the same, and each order is logged
+    pause   nothing is executed; survives restarts. Dry-run: the same, with a line for each order
 
 Functions over orders, and small memories beside them; the pause is the only one on disk. Where a
 rail cuts, a gang goes through whole or not at all. Quotas and the spend limit are inputs of the
@@ -247,7 +247,7 @@ class Admitted:
     orders: list[Order]
     capped: int = 0
     deferred: int = 0
-    """Held back by the limit: the next cycle should follow at once."""
+    """Held back by the limit: where anything is executed, the next cycle should follow at once."""
     suppressed: int = 0
     """Not executed because of pause or dry-run."""
     withheld: list[tuple[Order, str]] = field(default_factory=list)
@@ -332,15 +332,3 @@ class Rails:
             _log.warning("actuation paused: decided actions suppressed", extra=keys)
             return
         self._metrics.actions_dryrun(counts)
-        for order in orders:
-            _log.info("dry-run: would execute action", extra=_described(order))
-
-
-def _described(order: Order) -> dict[str, object]:
-    return {
-        "kind": order.kind.title,
-        "machine": order.machine,
-        "cluster": order.cluster,
-        "reason": order.reason,
-        "grace": order.grace_seconds,
-    }
