@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 
 import pytest
 
+from bigfleet.model import Operator, Profile, Requirement
 from bigfleet.shard.tuning import Tuning
 from bigfleet.simcluster.behaviour import Behaviour, Span
 from bigfleet.simcluster.faults import Garbage
+from bigfleet.simcluster.workload import WorkObject
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
-from whole.living import QUIET, Setting, Whole, cluster, live, provider
+from whole.living import GI, QUIET, Setting, Whole, cluster, live, provider, work
 
 Log = pytest.LogCaptureFixture
 
@@ -181,3 +184,23 @@ def test_a_mute_operator_keeps_no_machine_from_others() -> None:
     mute = Behaviour(rollup_seconds=10.0, bootstrap_seconds=Span(10_000.0, 10_000.0))
     many = Setting([provider("p1", 640)], [cluster("bad", 0, behaviour=mute), cluster("good", 8)])
     live(many, story)
+
+
+def test_rows_that_compare_numbers_stay_while_the_first_lists_are_awaited() -> None:
+    """An operator that hears no acknowledgement would take the shard for an older one."""
+    profile = [Requirement.of("cores", Operator.GT, ["1"])]
+    gt = WorkObject("bad/gt", Profile.of(profile, priority=100), {"cpu": 4000, "memory": 4 * GI})
+    wants = replace(cluster("bad"), replicas=((gt, 3), (work("bad/w"), 3)))
+
+    async def story(whole: Whole) -> None:
+        await whole.until(lambda: whole.bound("bad") >= 3, 300.0, "what the cluster wants")
+        whole.world.providers["p2"].stop()
+        await whole.restart()
+        workload = whole.operator("bad").cluster.workload
+        for second in range(35):
+            workload.scale("bad/w", 3 + second % 2)
+            await asyncio.sleep(1.0)
+        await asyncio.sleep(60.0)
+        assert len(whole.shard.needs.rows("bad")) == 2
+
+    live(Setting([provider("p1", 20), provider("p2", 5)], [wants]), story)
