@@ -160,7 +160,8 @@ def machine(
         )
     leaving = None
     if state is S.DRAINING or (shape.odd_states and state is S.CONFIGURED and rng.random() < 0.12):
-        leaving = Leaving(_stamp(rng, needs) if rng.random() < 0.5 else None, NOW - 5 * SECOND)
+        whom = _stamp(rng, needs) if rng.random() < 0.5 else None
+        leaving = Leaving(whom, NOW - 5 * SECOND, final=whom is None and index % 3 == 0)
     odd = shape.odd_states
     return Machine(
         id=f"m-{index:03d}",

@@ -82,6 +82,7 @@ def machine(
     sequence: int = 1,
     leaves_for: Need | None = None,
     leaving: bool = False,
+    final: bool = False,
     price: float = 1.0,
     risk: float = 0.0,
     kind: CapacityType = CapacityType.ON_DEMAND,
@@ -117,7 +118,9 @@ def machine(
         interruption_probability=risk,
         interruption_at_ns=NOW + ends_in * SECOND if ends_in else 0,
         stamp=Stamp.for_need(serves, sequence) if serves else None,
-        leaving=Leaving(waiting, NOW) if leaving or leaves_for or state is S.DRAINING else None,
+        leaving=Leaving(waiting, NOW, final)
+        if leaving or final or leaves_for or state is S.DRAINING
+        else None,
         idle_since_ns=NOW - idle_for * SECOND if state is S.IDLE else 0,
         not_ready_since_ns=NOW - not_ready_for * SECOND if not_ready_for else 0,
         do_not_disrupt=do_not_disrupt,

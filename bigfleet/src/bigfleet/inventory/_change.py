@@ -70,6 +70,7 @@ def _write_leaving(store: Store, row: int, after: Machine) -> None:
 def _flags(machine: Machine) -> int:
     return (
         (Flag.LEAVING if machine.leaving is not None else 0)
+        | (Flag.FINAL if machine.leaving is not None and machine.leaving.final else 0)
         | (Flag.DO_NOT_DISRUPT if machine.do_not_disrupt else 0)
         | (Flag.EXCLUDED if machine.excluded else 0)
         | (Flag.ENDING if machine.interruption_at_ns else 0)

@@ -179,7 +179,7 @@ class _Gathering:
         since, sequence = np.zeros(len(machines), np.int64), np.zeros(len(machines), np.int64)
         for i, machine in enumerate(machines):
             if (leaving := machine.leaving) is not None:
-                flags[i] |= Flag.LEAVING
+                flags[i] |= Flag.LEAVING | Flag.FINAL if leaving.final else Flag.LEAVING
                 since[i] = leaving.since_ns
                 if leaving.for_stamp is not None:
                     for_whom[i] = self.symbols.identity(leaving.for_stamp)

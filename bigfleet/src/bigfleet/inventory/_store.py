@@ -28,8 +28,8 @@ I64 = npt.NDArray[np.int64]
 
 _STATES: Final = tuple(MachineState)
 """By number: looking an enum's member up by calling the enum costs more than all else here."""
-_LEAVING, _DO_NOT_DISRUPT, _EXCLUDED = (
-    int(flag) for flag in (Flag.LEAVING, Flag.DO_NOT_DISRUPT, Flag.EXCLUDED)
+_LEAVING, _FINAL, _DO_NOT_DISRUPT, _EXCLUDED = (
+    int(flag) for flag in (Flag.LEAVING, Flag.FINAL, Flag.DO_NOT_DISRUPT, Flag.EXCLUDED)
 )
 AnyColumn = Column[np.int8] | Column[np.uint8] | Column[np.int32] | Column[np.int64]
 
@@ -137,7 +137,7 @@ class Store:
             interruption_probability=attributes.probability,
             interruption_at_ns=self.sparse["ending_at"].get(row),
             stamp=self._stamp(self.stamp, row, int(self.sequence.data[row])),
-            leaving=self._leaving(row) if flags & _LEAVING else None,
+            leaving=self._leaving(row, flags & _FINAL != 0) if flags & _LEAVING else None,
             idle_since_ns=int(self.idle_since.data[row]),
             not_ready_since_ns=self.sparse["not_ready_since"].get(row),
             do_not_disrupt=flags & _DO_NOT_DISRUPT != 0,
@@ -258,8 +258,7 @@ class Store:
         identity = int(column.data[row])
         return None if identity < 0 else self.symbols.stamp(identity, sequence)
 
-    def _leaving(self, row: int) -> Leaving:
+    def _leaving(self, row: int, final: bool) -> Leaving:
         sequence = self.sparse["leaving_sequence"].get(row)
-        return Leaving(
-            self._stamp(self.leaving_for, row, sequence), int(self.leaving_since.data[row])
-        )
+        meant = self._stamp(self.leaving_for, row, sequence)
+        return Leaving(meant, int(self.leaving_since.data[row]), final)

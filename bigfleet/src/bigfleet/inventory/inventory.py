@@ -202,6 +202,7 @@ class Inventory:
         """Machines that are on their way out, since when, and for whom; -1 for nobody."""
         store, at = self._store, self._changing(rows)
         self._flag(at, Flag.LEAVING, True)
+        self._flag(at, Flag.FINAL, False)
         store.leaving_for.write(at, for_identities)
         store.leaving_since.write(at, since_ns)
         store.sparse["leaving_sequence"].write(at, np.zeros(len(at), np.int64))
@@ -209,7 +210,7 @@ class Inventory:
     def clear_leaving(self, rows: Rows) -> None:
         """Machines that stay."""
         store, at = self._store, self._changing(rows)
-        self._flag(at, Flag.LEAVING, False)
+        self._flag(at, Flag.LEAVING | Flag.FINAL, False)
         store.leaving_for.erase(at)
         store.leaving_since.erase(at)
         store.sparse["leaving_sequence"].write(at, np.zeros(len(at), np.int64))

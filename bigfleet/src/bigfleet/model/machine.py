@@ -130,6 +130,8 @@ class Leaving:
 
     for_stamp: Stamp | None = None
     since_ns: int = 0
+    final: bool = False
+    """Somebody asked for it: that its need is back does not call it off."""
 
 
 @dataclass(frozen=True, slots=True)

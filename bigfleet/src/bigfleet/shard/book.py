@@ -226,10 +226,11 @@ class Book:
             after = after.but(cluster="", stamp=None)
         return self._change(before, after)
 
-    def leave(self, machine_id: str, for_stamp: Stamp | None) -> Machine:
+    def leave(self, machine_id: str, for_stamp: Stamp | None, final: bool = False) -> Machine:
         """A machine is in its grace, for somebody or nobody."""
         before = self._known(machine_id)
-        return self._change(before, before.but(leaving=Leaving(for_stamp, self._clock.now())))
+        leaving = Leaving(for_stamp, self._clock.now(), final)
+        return self._change(before, before.but(leaving=leaving))
 
     def stay(self, machine_id: str) -> Machine:
         """A machine that was leaving stays."""

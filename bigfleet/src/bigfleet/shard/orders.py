@@ -56,6 +56,8 @@ class Order:
     capacity_type: int = 0
     is_ending: bool = False
     """The provider has announced the machine's end."""
+    final: bool = False
+    """Of a Reclaim that somebody asked for: returning demand does not call it off."""
 
 
 def orders_of(plan: Plan, left_out: Bools | None = None) -> list[Order]:
@@ -153,7 +155,7 @@ def begun(machine: Machine, order: Order, now: int = 0) -> Machine:
             # Whoever claims it back may be another need of its shape than the one it served.
             return machine.but(leaving=None, stamp=order.stamp or machine.stamp)
         case ActionKind.RECLAIM:
-            return machine.but(leaving=Leaving(None, now))
+            return machine.but(leaving=Leaving(None, now, order.final))
         case ActionKind.PREEMPT:
             return machine.but(leaving=Leaving(order.stamp, now))
 

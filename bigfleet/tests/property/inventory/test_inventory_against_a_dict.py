@@ -65,7 +65,7 @@ MACHINES = st.builds(
     interruption_probability=st.sampled_from([0.0, 0.3, 1.0]),
     interruption_at_ns=TIMES,
     stamp=st.none() | STAMPS,
-    leaving=st.none() | st.builds(Leaving, st.none() | STAMPS, TIMES),
+    leaving=st.none() | st.builds(Leaving, st.none() | STAMPS, TIMES, st.booleans()),
     idle_since_ns=TIMES,
     not_ready_since_ns=TIMES,
     do_not_disrupt=st.booleans(),
@@ -121,6 +121,7 @@ def expected(machine: Machine) -> dict[str, object]:
     waiting = None if leaving is None else leaving.for_stamp
     marks = {
         Flag.LEAVING: leaving is not None,
+        Flag.FINAL: leaving is not None and leaving.final,
         Flag.DO_NOT_DISRUPT: machine.do_not_disrupt,
         Flag.EXCLUDED: machine.excluded,
         Flag.ENDING: machine.interruption_at_ns != 0,

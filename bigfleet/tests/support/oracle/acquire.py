@@ -283,6 +283,7 @@ def keep_leaving(world: World, row: Row) -> None:
         if (
             m.state is not S.CONFIGURED
             or m.leaving is None
+            or m.leaving.final
             or m.cluster != row.need.cluster
             or m.stamp is None
             or m.stamp.key not in row.keys

@@ -114,6 +114,15 @@ def test_a_leaving_machine_is_not_kept_when_others_serve() -> None:
     assert outcome.serves() == {"m-2"}
 
 
+def test_a_machine_that_somebody_asked_for_is_not_kept_and_its_need_gets_another() -> None:
+    row = need()
+    asked = serving("m-1", row, final=True)
+    assert decide([asked], [row]).does == {}
+    outcome = decide([asked, machine("m-2")], [row])
+    assert outcome.does == {"m-2": K.BOOTSTRAP}
+    assert outcome.serves() == {"m-2"}
+
+
 def test_a_machine_leaving_for_a_need_that_still_waits_is_not_kept() -> None:
     old, new = need(A, priority=10), need(B, priority=1000)
     outcome = decide([serving("m-1", old, leaves_for=new)], [old, new])

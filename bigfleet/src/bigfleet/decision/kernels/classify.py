@@ -13,6 +13,7 @@ from bigfleet.decision.kernels.layout import (
     CONFIGURING,
     CREATING,
     DRAINING,
+    FINAL,
     I32,
     I64,
     IDLE,
@@ -122,7 +123,7 @@ def gather(
             if ma.leaving_for[m] >= 0 and (state == CONFIGURED or state == DRAINING):
                 coming[comings] = m
                 comings += 1
-            if state == CONFIGURED and stamp >= 0:
+            if state == CONFIGURED and stamp >= 0 and not ma.flags[m] & FINAL:
                 leaving[leavings] = m
                 leavings += 1
         elif stamp >= 0 and counting_cluster(ma, ids, m) == ids.cluster[stamp]:

@@ -22,7 +22,7 @@ I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 SPECULATIVE, CREATING, IDLE, CONFIGURING, CONFIGURED, DRAINING, DELETING, FAILED = range(1, 9)
-LEAVING, DO_NOT_DISRUPT, EXCLUDED, ENDING, NOT_READY = 1, 2, 4, 8, 16
+LEAVING, DO_NOT_DISRUPT, EXCLUDED, ENDING, NOT_READY, FINAL = 1, 2, 4, 8, 16, 128
 PHANTOM, ENDING_SOON = 32, 64
 """Set by the engine on its own copy of the flags: no Ready node for too long; the end is near."""
 UNUSABLE = EXCLUDED | ENDING | PHANTOM
@@ -169,7 +169,7 @@ class Holdings(NamedTuple):
     """leaving or Draining machines by the key they are meant for"""
     leaving_at: I64
     leaving: I32
-    """leaving machines by the key of their old need"""
+    """leaving machines that may be kept, by the key of their old need"""
     loose_at: I64
     loose: I32
     """unclaimed counting machines by cluster, after round one"""

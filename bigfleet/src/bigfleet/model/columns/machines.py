@@ -29,6 +29,8 @@ class Flag(IntFlag):
     """Has an announced end; its time is in ``ending_at``."""
     NOT_READY = 16
     """Its cluster says it is no Ready node; since when is in ``not_ready_since``."""
+    FINAL = 128
+    """Leaving, and not to be kept; the bits between are the engine's own."""
 
 
 @dataclass(frozen=True)

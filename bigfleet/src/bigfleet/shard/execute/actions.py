@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import Machine, MachineState, Profile
+from bigfleet.model import Leaving, Machine, MachineState, Profile
 from bigfleet.provider import Ack, NotSupportedError, ProviderClient, Providers
 from bigfleet.shard.book import Book
 from bigfleet.shard.execute.attempts import Attempt
@@ -183,13 +183,14 @@ class Actions:
             since=now,
             cycle=attempt.cycle,
         )
-        for_stamp = None if machine.leaving is None else machine.leaving.for_stamp
+        leaving = machine.leaving or Leaving()
         entry = Entry(
             stamp=machine.stamp,
             leaving=True,
-            for_stamp=for_stamp,
+            for_stamp=leaving.for_stamp,
             deadline_ns=self._clock.now() + order.grace_seconds * _NS,
             instruction_id=grace.instruction_id,
+            final=leaving.final,
         )
         await self._journal.remember(order.machine, entry)
         instruction = Instruction(

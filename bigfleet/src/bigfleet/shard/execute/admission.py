@@ -45,7 +45,7 @@ class Admission:
             if kind in (K.RECLAIM, K.PREEMPT):
                 fits = not leaving and cluster == number(order.cluster)
             elif kind is K.KEEP:
-                fits = leaving
+                fits = leaving and not flag & Flag.FINAL
             elif kind is K.DELETE:
                 fits = self._offers_delete(order.provider)
             else:

@@ -15,7 +15,7 @@ from typing import Final
 import grpc
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import IllegalMoveError, Machine, MachineError, MachineState
+from bigfleet.model import IllegalMoveError, Leaving, Machine, MachineError, MachineState
 from bigfleet.provider import FencedError, ProviderError
 from bigfleet.shard.execute.actions import Actions, Means
 from bigfleet.shard.execute.attempts import Attempt, Truth
@@ -163,9 +163,9 @@ class Endings:
             return
         if attempt.drain:
             if machine.state is S.DRAINING and attempt.grace is not None:
-                leaving = machine.leaving
+                leaving = machine.leaving or Leaving()
                 self._book.revert(machine.id)
-                self._book.leave(machine.id, None if leaving is None else leaving.for_stamp)
+                self._book.leave(machine.id, leaving.for_stamp, leaving.final)
                 self._drains.note(attempt.grace)
         elif attempt.order.kind in (K.RECLAIM, K.PREEMPT):
             self._book.stay(machine.id)

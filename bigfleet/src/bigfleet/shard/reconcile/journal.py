@@ -40,6 +40,8 @@ class Entry:
     for_stamp: Stamp | None = None
     deadline_ns: int = 0
     instruction_id: str = ""
+    final: bool = False
+    """Somebody asked that it leaves; lines of older releases do not say."""
 
 
 class _Line(msgspec.Struct, omit_defaults=True):

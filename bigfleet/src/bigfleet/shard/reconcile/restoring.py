@@ -20,7 +20,7 @@ _LEAVING: Final = frozenset({S.CONFIGURED, S.DRAINING})
 def restored(machine: Machine, entry: Entry, now: int) -> Machine:
     """The machine with what was remembered of it."""
     if machine.state in _LEAVING and entry.leaving:
-        return replace(machine, leaving=Leaving(entry.for_stamp, now))
+        return replace(machine, leaving=Leaving(entry.for_stamp, now, entry.final))
     if machine.state not in _STAMPED or machine.stamp is not None:
         return machine
     # A drain that ended while nobody looked left the machine to whom it was drained for.

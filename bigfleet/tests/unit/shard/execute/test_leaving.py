@@ -185,6 +185,34 @@ def test_a_kept_machine_is_uncordoned_and_never_drained() -> None:
     run(main)
 
 
+def test_a_drain_that_somebody_asked_for_cannot_be_called_off() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.CONFIGURED))
+            world.hand_over(order(K.RECLAIM, "m", final=True))
+            await world.settled()
+            assert world.memory.entries["m"].final
+            assert world.hand_over(order(K.KEEP, "m")).deduped == 1
+            await until(lambda: world.state("m") is S.IDLE)
+
+    run(main)
+
+
+def test_a_drain_that_somebody_asked_for_is_still_asked_for_when_it_failed() -> None:
+    async def main() -> None:
+        async with World() as world:
+            world.add(machine("m", S.CONFIGURED))
+            world.cloud.refuse["Drain"] = CallError(grpc.StatusCode.INTERNAL, "busy")
+            world.hand_over(order(K.RECLAIM, "m", final=True))
+            await until(lambda: bool(world.cloud.calls))
+            await world.settled()
+            leaving = world.known("m").leaving
+            assert leaving is not None
+            assert leaving.final
+
+    run(main)
+
+
 def test_a_drain_that_was_sent_cannot_be_called_off() -> None:
     async def main() -> None:
         async with World() as world:

@@ -11,11 +11,12 @@ import pytest
 
 from bigfleet.model import PenaltyBucket, Stamp
 from bigfleet.shard.reconcile.journal import Entry, Journal
+from bigfleet.shard.reconcile.lines import sealed
 from reconciling import MemoryDisk, at_once
 
 T = TypeVar("T")
 STAMP = Stamp("c-1", "shape", "g", "print", 7, PenaltyBucket.ZERO, PenaltyBucket.PINNED, 3, "s")
-LEAVING = Entry(leaving=True, for_stamp=STAMP, deadline_ns=99, instruction_id="i-1")
+LEAVING = Entry(leaving=True, for_stamp=STAMP, deadline_ns=99, instruction_id="i-1", final=True)
 
 
 @asynccontextmanager
@@ -38,6 +39,15 @@ async def test_what_was_remembered_is_there_after_a_restart() -> None:
         await journal.forget("gone")
         assert not journal.knows("gone")
     assert Journal(disk, at_once).load() == {"a": Entry(STAMP), "b": LEAVING}
+
+
+def test_a_line_of_an_older_release_is_of_a_drain_that_can_be_called_off() -> None:
+    disk = MemoryDisk()
+    body = b'{"machine":"a","entry":{"leaving":true,"deadline_ns":99,"instruction_id":"i-1"}}'
+    disk.append("journal", sealed(body))
+    entry = Entry(leaving=True, deadline_ns=99, instruction_id="i-1")
+    assert Journal(disk, at_once).load() == {"a": entry}
+    assert not entry.final
 
 
 async def test_forgetting_what_nobody_knows_costs_nothing() -> None:

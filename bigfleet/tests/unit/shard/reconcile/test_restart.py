@@ -22,6 +22,7 @@ from reconciling import (
 
 MINE = Stamp("c-1", "shape", "", "print", 100, PenaltyBucket.ZERO, PenaltyBucket.ZERO, 7)
 THEIRS = Stamp("c-2", "shape", "g", "other", 200, PenaltyBucket.ZERO, PenaltyBucket.PINNED, 8)
+ASKED = Entry(leaving=True, deadline_ns=99, instruction_id="i-2", final=True)
 GRACE = Entry(stamp=MINE, leaving=True, for_stamp=THEIRS, deadline_ns=99, instruction_id="i-1")
 
 
@@ -38,10 +39,11 @@ async def test_stamps_and_drains_come_back_with_the_machines() -> None:
     disk = await remembering(
         MemoryDisk(),
         creating=Entry(MINE), idle=Entry(MINE), grace=GRACE, draining=GRACE, drained=GRACE,
+        asked=ASKED,
     )  # fmt: skip
     cloud = Cloud()
     bound = record("grace", CONFIGURED, shard_metadata=metadata_from_stamp(MINE))
-    cloud.put(record("creating", CREATING), record("idle"), bound)
+    cloud.put(record("creating", CREATING), record("idle"), bound, record("asked", CONFIGURED))
     cloud.put(record("draining", DRAINING), record("drained", IDLE))
     async with shard_of(cloud, disk=disk) as shard:
         await shard.after(1)
@@ -51,6 +53,7 @@ async def test_stamps_and_drains_come_back_with_the_machines() -> None:
         now = shard.known("grace").leaving
         assert now is not None
         assert now.for_stamp == THEIRS
+        assert shard.known("asked").leaving == Leaving(None, now.since_ns, final=True)
         assert shard.known("draining").leaving == Leaving(THEIRS, now.since_ns)
         assert shard.known("drained").stamp == THEIRS
         assert all(shard.journal.knows(name) for name in shard.states())
