@@ -10,6 +10,7 @@ from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Penalty
 from bigfleet.model.columns import Symbols
 from bigfleet.shard.book import Book
 from bigfleet.shard.coordination import Instructions, Moves, Remembered
+from bigfleet.shard.errors import DrainRefusedError
 from bigfleet.shard.reconcile.ownership import Ownership
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from clocks import HandClock
@@ -134,10 +135,11 @@ class Shard:
         shard_id: str = "s-1",
         machines: Sequence[Machine] = (),
         disk: DictDisk | None = None,
+        clock: HandClock | None = None,
     ) -> None:
         self.id = shard_id
         self.disk = disk or DictDisk()
-        self.clock, self.tally = HandClock(), Tally()
+        self.clock, self.tally = clock or HandClock(), Tally()
         self.book = Book(Symbols(), self.clock)
         self.ownership = Ownership(self.disk, inline)
         self.ownership.load()
@@ -145,7 +147,9 @@ class Shard:
         self.remembered.load()
         self.unheard: list[str] = []
         """Providers of which it knows nothing yet."""
-        self.preempted: list[tuple[tuple[str, ...], int]] = []
+        self.preempted: list[tuple[str, int]] = []
+        self.refusals: dict[str, DrainRefusedError] = {}
+        """Machines that cannot be drained now, and why."""
         self.assigned: list[pb.ShardAssignments] = []
         self.moves = Moves(
             shard_id,
@@ -158,6 +162,7 @@ class Shard:
             self.tally.machines_transferred,
             lambda: self.unheard,
         )
+        self.book.on_change.append(self.moves.promises.seen)
         self.instructions = Instructions(
             self.ownership, self.moves, self.remembered, self.tally, self.assigned.append
         )
@@ -169,8 +174,11 @@ class Shard:
             if self.ownership.owns(one):
                 self.book.take(one)
 
-    async def _preempt(self, ids: Sequence[str], priority: int) -> None:
-        self.preempted.append((tuple(ids), priority))
+    def _preempt(self, machine_id: str, priority: int) -> None:
+        if machine_id in self.refusals:
+            raise self.refusals[machine_id]
+        self.preempted.append((machine_id, priority))
+        self.book.leave(machine_id, None, final=True)
 
     async def told(
         self, *instructions: pb.CoordinatorInstruction, term: int = 1

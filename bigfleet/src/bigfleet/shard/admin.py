@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 
 from bigfleet.model import Machine, MachineState
+from bigfleet.shard.errors import DrainRefusedError, NotActingError
 from bigfleet.wire.identity import SHARD_ADMIN, SHARD_STATUS, Surface, identity_of, require
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2_grpc as rpc
@@ -85,8 +86,12 @@ class Administered(Protocol):
         """Drop its demand and open its machines to reclaim."""
         ...
 
-    async def drain_machine(self, machine_id: str) -> bool:
-        """Reclaim a Configured machine now; False when something else is being done to it."""
+    def check_acting(self, provider: str) -> None:
+        """NotActingError where nothing is done to this provider's machines now."""
+        ...
+
+    async def drain_machine(self, machine_id: str) -> None:
+        """Reclaim a Configured machine now, else DrainRefusedError."""
         ...
 
     async def exclude_machine(self, machine_id: str, excluded: bool) -> None:
@@ -157,13 +162,17 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
                 f"machine {machine.id!r} is {machine.state.title}: only a Configured one can be "
                 "drained; exclude it instead",
             )
-        if request.exclude:
-            # First, so that no cycle in between hands the machine to somebody else.
-            await _written(context, self._shard.exclude_machine(machine.id, True))
-        if not await self._shard.drain_machine(machine.id):
-            await context.abort(
-                Code.ABORTED, f"something else is being done to {machine.id!r}: try again"
-            )
+        try:
+            self._shard.check_acting(machine.provider)
+            if request.exclude:
+                # First, so that no cycle in between hands the machine to somebody else.
+                await _written(context, self._shard.exclude_machine(machine.id, True))
+            await self._shard.drain_machine(machine.id)
+        except NotActingError as error:
+            await context.abort(Code.FAILED_PRECONDITION, str(error))
+        except DrainRefusedError as error:
+            also = " (it is excluded from now on)" if request.exclude else ""
+            await context.abort(Code.ABORTED, f"{error}{also}")
         return pb.DrainMachineResponse()
 
     async def ExcludeMachine(  # noqa: N802

@@ -1,11 +1,25 @@
-"""Errors of a shard as a whole; parts have their own."""
+"""Errors of a shard as a whole; parts have their own.
+
+ShardError
+├── DataFileError        a file of the data directory that nobody can read
+└── DrainRefusedError    a drain that somebody asked for is not under way
+    └── NotActingError   because nothing is done at all: a pause, a dry-run, a fence
+"""
 
 from __future__ import annotations
 
 
 class ShardError(Exception):
-    """A shard cannot start or go on."""
+    """A shard cannot start, go on or do what it is asked to."""
 
 
 class DataFileError(ShardError):
     """A file of the data directory that nobody can read."""
+
+
+class DrainRefusedError(ShardError):
+    """A machine that somebody asked for is not drained; another try may succeed."""
+
+
+class NotActingError(DrainRefusedError):
+    """Nothing is done to such machines until a person changes that."""

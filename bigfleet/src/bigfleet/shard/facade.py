@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from bigfleet.model import Machine
 from bigfleet.model.columns import Demand, MachineColumns
 from bigfleet.shard.admin import ProviderState, ShardState
 from bigfleet.shard.execute.decisions import Decisions
+from bigfleet.shard.requested import FOR_A_PERSON
 from bigfleet.shard.shard import Shard
 from bigfleet.shard.views import NeedViews
 
 _NAMED: Final = 20
-"""Excluded machines that are named."""
+"""Machines that are named where a rail is about some."""
 
 
 class Facade:
@@ -100,9 +102,13 @@ class Facade:
         """Drop its demand and open its machines to reclaim."""
         await self._shard.forget_cluster(cluster)
 
-    async def drain_machine(self, machine_id: str) -> bool:
-        """Reclaim a Configured machine now; False when something else is being done to it."""
-        return self._shard.drain(machine_id, "an administrator asked for it")
+    def check_acting(self, provider: str) -> None:
+        """NotActingError where nothing is done to this provider's machines now."""
+        self._shard.requested.check_acting(provider)
+
+    async def drain_machine(self, machine_id: str) -> None:
+        """Reclaim a Configured machine now, else DrainRefusedError."""
+        self._shard.requested.drain(machine_id, FOR_A_PERSON)
 
     async def exclude_machine(self, machine_id: str, excluded: bool) -> None:
         """Keep a machine out of every decision, or let it in again."""
@@ -135,9 +141,18 @@ class Facade:
             for status in shard.lister.status()
             if status.held
         ]
-        excluded = sorted(shard.excluded)
-        if excluded:
-            more = len(excluded) - _NAMED
-            names = ", ".join(excluded[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-            rails.append(f"excluded from every decision: {names}")
+        promised = () if shard.moves is None else shard.moves.promises
+        for what, machines in (
+            ("excluded from every decision", shard.excluded),
+            ("drained for another shard and kept for it", promised),
+        ):
+            if names := _named(machines):
+                rails.append(f"{what}: {names}")
         return rails
+
+
+def _named(machines: Iterable[str]) -> str:
+    """The first of them by name, and how many more there are."""
+    names = sorted(machines)
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Final
 
-from bigfleet.decision import ActionKind, Engine
+from bigfleet.decision import Engine
 from bigfleet.model import Machine
 from bigfleet.model.columns import MachineColumns, Symbols
 from bigfleet.observe.scraping import RightOfWay
@@ -36,11 +36,11 @@ from bigfleet.shard.inputs import CycleInputs, bound_capacity
 from bigfleet.shard.ledger import Ledger, Shortfall
 from bigfleet.shard.loaded import Loaded
 from bigfleet.shard.observed import Observed
-from bigfleet.shard.orders import Order
 from bigfleet.shard.outputs import CycleOutputs
 from bigfleet.shard.pace import Pace
 from bigfleet.shard.ports import Clock, Disk, Offload
 from bigfleet.shard.reconcile.lister import Lister
+from bigfleet.shard.requested import FOR_ANOTHER_SHARD, Requested
 from bigfleet.shard.sessions.block import RowChanges
 from bigfleet.shard.sessions.needs import NeedsTable
 from bigfleet.shard.sessions.quarantine import Quarantine
@@ -53,7 +53,6 @@ from bigfleet.wire.fencing import FencingStamps
 STOP_SECONDS: Final = 5.0
 NOTHING_TAKEN: Final = 12
 """A shortfall older than so many cycles may be met by draining machines of other shards."""
-_VOLUNTARY_GRACE: Final = 600
 _log = logging.getLogger(__name__)
 
 Count = Callable[[str, str, str, float], None]
@@ -157,6 +156,9 @@ class Shard:
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
             restamped=self.restamps.add, engine=Engine(clock=world.timer),
         )  # fmt: skip
+        self.requested = Requested(
+            tuning.shard_id, self.book, self.executor, self.rails, self.outputs, self.cycle
+        )
         self.deciding = RightOfWay()
         self._ready_at = clock.monotonic() + tuning.ready_after
         self._is_ready = False
@@ -237,6 +239,8 @@ class Shard:
                 if self._awaited():
                     continue
             await self._rollups.take_parked()
+            if self.moves is not None:
+                self.moves.promises.expire()
             with self.deciding.taken():
                 await self.cycle.once(trigger)
             if not self._all_listed and len(self.providers) and self.lister.all_first_merged():
@@ -300,15 +304,17 @@ class Shard:
 
     def _coordination(self, remembered: Remembered) -> CoordinatorClient | None:
         self.instructions: Instructions | None = None
+        self.moves: Moves | None = None
         caller = self.world.caller
         if caller is None or not self.tuning.coordinators:
             return None
-        moves = Moves(
+        self.moves = Moves(
             self.tuning.shard_id, self.book, self._fleet, self.ownership, remembered,
             self._preempt, self.world.clock, self.metrics.machines_transferred, self.unheard,
         )  # fmt: skip
+        self.book.on_change.append(self.moves.promises.seen)
         self.instructions = Instructions(
-            self.ownership, moves, remembered, self.metrics, self.assignments.take
+            self.ownership, self.moves, remembered, self.metrics, self.assignments.take
         )
         reports = Reports(
             shard_id=self.tuning.shard_id,
@@ -345,27 +351,9 @@ class Shard:
         if self.coordinator is not None:
             self.coordinator.wake()
 
-    async def _preempt(self, machine_ids: Sequence[str], priority: int) -> None:
-        for machine_id in machine_ids:
-            self.drain(machine_id, f"another shard needs it (priority {priority})", priority)
-
-    def drain(self, machine_id: str, reason: str, priority: int = 0) -> bool:
-        """Reclaim a machine because somebody asked for it; whether it was taken."""
-        machine = self.book.get(machine_id)
-        if machine is None:
-            return False
-        order = Order(
-            kind=ActionKind.RECLAIM,
-            machine=machine_id,
-            provider=machine.provider,
-            cluster=machine.cluster,
-            grace_seconds=_VOLUNTARY_GRACE,
-            reason=reason,
-            priority=priority,
-        )
-        accepted = self.outputs.accept([order], self.cycle.number)
-        self.book.tell(self.cycle.begin(accepted))
-        return bool(accepted)
+    def _preempt(self, machine_id: str, priority: int) -> None:
+        reason = f"{FOR_ANOTHER_SHARD} (priority {priority})"
+        self.requested.drain(machine_id, reason, priority)
 
     async def forget_cluster(self, cluster: str) -> None:
         """A cluster is gone for good: its demand goes, and its machines are open to reclaim.

@@ -5,6 +5,7 @@
     calling        the call over gRPC
     instructions   fences, and each instruction once by its id
     moves          machines that change their shard: picking, giving, receiving, draining
+    promises       machines drained for another shard, kept for it
     picking        which machines to give, on columns
     remembered     instructions done, over restarts
 

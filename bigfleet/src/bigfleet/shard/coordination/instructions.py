@@ -71,7 +71,6 @@ class Instructions:
 
     async def take(self, answer: pb.ReportAck) -> list[pb.InstructAck]:
         """Do what an answer says; what became of each instruction."""
-        self._moves.expire()
         if 0 < answer.coordinator_term < self.term:
             self._drop(answer)
             return []

@@ -12,30 +12,28 @@ The id of a move is what stands before the last slash of an instruction's id (`m
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
-from bigfleet.model import Machine, MachineState
+from bigfleet.model import MachineState
 from bigfleet.model.columns import MachineColumns
+from bigfleet.shard.coordination import promises
 from bigfleet.shard.coordination.errors import InvalidInstructionError, MoveError, NotYetError
 from bigfleet.shard.coordination.picking import Wish, free_machines, victims
 from bigfleet.shard.coordination.remembered import Done, Remembered
+from bigfleet.shard.errors import DrainRefusedError
 from bigfleet.shard.ports import Clock
 from bigfleet.shard.reconcile.ownership import Role, Transfer
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 S = MachineState
-PROMISE_SECONDS: Final = 1_800.0
-"""How long a machine drained for another shard is kept for it."""
 _FREE: Final = frozenset({S.IDLE, S.SPECULATIVE})
+_OTHERS: Final = 100
+"""Victims that are tried in place of those that cannot be drained now."""
 
 
-class Machines(Protocol):
+class Machines(promises.Machines, Protocol):
     """The part of the book that moves need."""
-
-    def get(self, machine_id: str) -> Machine | None:
-        """A machine of this shard."""
-        ...
 
     def hold(self, machine_id: str) -> bool:
         """Keep others off it."""
@@ -47,10 +45,6 @@ class Machines(Protocol):
 
     def vanish(self, machine_id: str) -> object:
         """It is not this shard's any more."""
-        ...
-
-    def exclude(self, machine_id: str, excluded: bool) -> object:
-        """Keep it out of every decision, or let it in again."""
         ...
 
 
@@ -75,8 +69,8 @@ class Owner(Protocol):
         ...
 
 
-Preempt = Callable[[Sequence[str], int], Awaitable[None]]
-"""Begins the ordinary drain of these machines, for demand of this priority."""
+Preempt = Callable[[str, int], None]
+"""Begins the drain of a machine for demand of this priority, or raises DrainRefusedError."""
 
 
 def move_of(instruction_id: str) -> str:
@@ -103,9 +97,9 @@ class Moves:
         whose machines are not known yet."""
         self._shard_id = shard_id
         self._machines, self._fleet, self._owner = machines, fleet, owner
-        self._remembered, self._preempt, self._clock = remembered, preempt, clock
+        self._remembered, self._preempt = remembered, preempt
         self._transferred, self._unheard = transferred, unheard
-        self._promised: dict[str, float] = {}
+        self.promises = promises.Promises(machines, clock, remembered.promised())
 
     async def transfer(self, instruction_id: str, said: pb.TransferOwnership) -> Done:
         """Idle machines go from one shard to another."""
@@ -133,32 +127,26 @@ class Moves:
         return await self._named(instruction_id, role, ids)
 
     async def drain(self, instruction_id: str, said: pb.CrossShardDrain) -> Done:
-        """Machines of lower priority are drained for another shard and kept for it."""
+        """Machines of lower priority are drained for another shard and kept for it.
+
+        Only those whose drain is under way are named and promised.
+        """
         if said.machine_ids:
-            ids = tuple(dict.fromkeys(said.machine_ids))
+            ids = list(dict.fromkeys(said.machine_ids))
             self._check_victims(ids, said.preemptor_priority)
+            count = len(ids)
         else:
             _check_count(said.count)
+            count = said.count
             found = victims(
                 self._fleet(), Wish.of(said), said.preemptor_priority,
                 said.interruption_penalty_bucket,
             )  # fmt: skip
-            ids = tuple(found[: said.count])
+            ids = found[: count + _OTHERS]
             self._check_heard(said.provider, bool(ids))
-        if ids:
-            await self._preempt(ids, said.preemptor_priority)
-            until = self._clock.monotonic() + PROMISE_SECONDS
-            for machine in ids:
-                self._promise(machine, until)
-        return Done(instruction_id, move_of(instruction_id), None, ids)
-
-    def expire(self) -> None:
-        """Machines nobody fetched are this shard's to use again."""
-        now = self._clock.monotonic()
-        for machine in [machine for machine, until in self._promised.items() if until <= now]:
-            del self._promised[machine]
-            if self._machines.get(machine) is not None:
-                self._machines.exclude(machine, False)
+        taken = self._drained(ids, count, said.preemptor_priority)
+        until = self.promises.make(taken) if taken else 0
+        return Done(instruction_id, move_of(instruction_id), None, tuple(taken), until)
 
     # -- giving and taking -----------------------------------------------------------------------
 
@@ -211,7 +199,7 @@ class Moves:
             self._let_go(ids)
             raise
         for machine in ids:
-            self._promised.pop(machine, None)
+            self.promises.fulfil(machine)
             self._machines.vanish(machine)
         self._transferred("out", len(ids))
 
@@ -232,7 +220,7 @@ class Moves:
                     f"machine {machine!r} is {known.state.title}"
                     f"{' and claimed' if known.stamp else ''}: only free machines can be given"
                 )
-            if known.excluded and machine not in self._promised:
+            if known.excluded and machine not in self.promises:
                 raise MoveError(f"machine {machine!r} is excluded: include it first")
             mine.append(machine)
         return mine
@@ -275,6 +263,23 @@ class Moves:
 
     # -- drains ----------------------------------------------------------------------------------
 
+    def _drained(self, ids: Iterable[str], count: int, priority: int) -> list[str]:
+        """The first so many of these whose drain is under way now; MoveError when none is."""
+        taken: list[str] = []
+        refused: DrainRefusedError | None = None
+        for machine in ids:
+            if len(taken) == count:
+                break
+            try:
+                self._preempt(machine, priority)
+            except DrainRefusedError as error:
+                refused = error
+            else:
+                taken.append(machine)
+        if refused is not None and not taken:
+            raise MoveError(str(refused))
+        return taken
+
     def _check_victims(self, ids: Iterable[str], priority: int) -> None:
         for machine in ids:
             known = self._machines.get(machine)
@@ -286,12 +291,6 @@ class Moves:
                 raise MoveError(f"machine {machine!r} does not serve less than priority {priority}")
             if known.do_not_disrupt:
                 raise MoveError(f"machine {machine!r} must not be disrupted")
-
-    def _promise(self, machine: str, until: float) -> None:
-        known = self._machines.get(machine)
-        if known is not None and (not known.excluded or machine in self._promised):
-            self._promised[machine] = until
-            self._machines.exclude(machine, True)
 
 
 def _check_count(count: int) -> None:

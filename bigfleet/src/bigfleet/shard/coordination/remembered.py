@@ -31,6 +31,8 @@ class Done:
     move_id: str = ""
     role: Role | None = None
     machine_ids: tuple[str, ...] = ()
+    promised_until_ns: int = 0
+    """Until when drained machines are kept for another shard, in Unix nanoseconds; 0 for not."""
 
 
 class Remembered:
@@ -66,6 +68,16 @@ class Remembered:
             if done.move_id == move_id and done.role is not None:
                 return done.role
         return None
+
+    def promised(self) -> dict[str, int]:
+        """Machines drained for another shard and not given yet, and until when they are kept."""
+        until: dict[str, int] = {}
+        for done in self._kept:
+            for machine in done.machine_ids:
+                until.pop(machine, None)
+                if done.promised_until_ns:
+                    until[machine] = done.promised_until_ns
+        return until
 
     async def add(self, done: Done) -> None:
         """An instruction is done; one that named machines is in the file when this returns."""

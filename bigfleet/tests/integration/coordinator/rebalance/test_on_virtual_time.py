@@ -85,13 +85,12 @@ class Town:
     def reconcile(self, name: str) -> None:
         """What a shard owns it has; what it was asked to drain is Idle."""
         shard = self.shards[name]
-        for ids, _ in shard.preempted:
-            for one in ids:
-                known = shard.book.get(one)
-                if known is not None and known.state is S.CONFIGURED:
-                    shard.book.vanish(one)
-                    self.machines[one] = machine(one, zone=known.zone)
-                    shard.book.take(replace(self.machines[one], excluded=known.excluded))
+        for one, _ in shard.preempted:
+            known = shard.book.get(one)
+            if known is not None and known.state is S.CONFIGURED:
+                shard.book.vanish(one)
+                self.machines[one] = machine(one, zone=known.zone)
+                shard.book.take(replace(self.machines[one], excluded=known.excluded))
         shard.preempted.clear()
         for found in self.machines.values():
             if shard.ownership.owns(found) and shard.book.get(found.id) is None:

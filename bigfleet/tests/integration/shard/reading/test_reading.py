@@ -17,6 +17,7 @@ from bigfleet.model import Machine, Need
 from bigfleet.model.columns import Demand, MachineColumns
 from bigfleet.shard import admin, reading
 from bigfleet.shard.admin import ProviderState, ShardAdminServicer, ShardState
+from bigfleet.shard.errors import DrainRefusedError, NotActingError
 from bigfleet.shard.execute.decisions import Decision, Decisions
 from bigfleet.shard.ledger import Ledger
 from bigfleet.shard.reading import ShardReadServicer
@@ -53,7 +54,7 @@ class Shard:
     views: NeedViews | None = None
     sessions: set[str] = field(default_factory=set)
     done: list[tuple[object, ...]] = field(default_factory=list)
-    drains: bool = True
+    refusal: DrainRefusedError | None = None
     disk_full: bool = False
 
     def _write(self) -> None:
@@ -102,9 +103,14 @@ class Shard:
         self._write()
         self.done.append(("forget", cluster))
 
-    async def drain_machine(self, machine_id: str) -> bool:
+    def check_acting(self, provider: str) -> None:
+        if isinstance(self.refusal, NotActingError):
+            raise self.refusal
+
+    async def drain_machine(self, machine_id: str) -> None:
+        if self.refusal is not None:
+            raise self.refusal
         self.done.append(("drain", machine_id))
-        return self.drains
 
     async def exclude_machine(self, machine_id: str, excluded: bool) -> None:
         self._write()
@@ -330,8 +336,27 @@ async def test_a_configured_machine_is_drained_and_kept_out_if_asked() -> None:
         assert shard.done == []
         await to.admin.DrainMachine(pb.DrainMachineRequest(machine_id="m-1", exclude=True))
         assert shard.done == [("exclude", "m-1", True), ("drain", "m-1")]
-        shard.drains = False
-        assert await drain("m-1") is Code.ABORTED
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code", "changed"),
+    [
+        (NotActingError("it is paused: resume it"), Code.FAILED_PRECONDITION, []),
+        (DrainRefusedError("it is busy: try again"), Code.ABORTED, [("exclude", "m-1", True)]),
+    ],
+)
+async def test_a_drain_that_does_not_happen_is_refused_with_why(
+    refusal: DrainRefusedError, code: grpc.StatusCode, changed: list[object]
+) -> None:
+    shard = Shard(machines=[serving("m-1", need(A))], refusal=refusal)
+    async with called(shard) as to:
+        request = pb.DrainMachineRequest(machine_id="m-1")
+        assert await refused(to.admin.DrainMachine(request)) == (code, str(refusal))
+        assert shard.done == []
+        request.exclude = True
+        also = " (it is excluded from now on)" if changed else ""
+        assert await refused(to.admin.DrainMachine(request)) == (code, f"{refusal}{also}")
+    assert shard.done == changed
 
 
 async def test_a_machine_is_kept_out_and_let_in() -> None:

@@ -137,8 +137,7 @@ class World:
         self.epochs[shard] += 1
         self.cycles[shard] = 0
         self.acks[shard] = {}
-        self.shards[shard] = Shard(shard, disk=self.disks[shard])
-        self.shards[shard].clock = self.shards[shard].moves._clock = self.clock
+        self.shards[shard] = Shard(shard, disk=self.disks[shard], clock=self.clock)
         self.reconcile(shard)
 
     def reconcile(self, shard: str) -> None:
@@ -152,15 +151,14 @@ class World:
     def drain(self, shard: str) -> None:
         """Machines a shard was asked to drain become Idle."""
         life = self.shards[shard]
-        for ids, _ in life.preempted:
-            for name in ids:
-                known = life.book.get(name)
-                if known is None or known.state is not S.CONFIGURED:
-                    continue
-                life.book.vanish(name)
-                idle = machine(name, zone=known.zone)
-                self.machines[name] = idle
-                life.book.take(replace(idle, excluded=known.excluded))
+        for name, _ in life.preempted:
+            known = life.book.get(name)
+            if known is None or known.state is not S.CONFIGURED:
+                continue
+            life.book.vanish(name)
+            idle = machine(name, zone=known.zone)
+            self.machines[name] = idle
+            life.book.take(replace(idle, excluded=known.excluded))
         life.preempted.clear()
 
     # -- messages --------------------------------------------------------------------------------

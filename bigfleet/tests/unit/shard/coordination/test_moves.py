@@ -2,10 +2,12 @@
 
 import pytest
 
-from bigfleet.model import MachineState
+from bigfleet.model import Machine, MachineState
 from bigfleet.shard.coordination.errors import RememberedError
-from bigfleet.shard.coordination.moves import PROMISE_SECONDS, move_of
+from bigfleet.shard.coordination.moves import move_of
+from bigfleet.shard.coordination.promises import PROMISE_SECONDS
 from bigfleet.shard.coordination.remembered import FILE, Remembered
+from bigfleet.shard.errors import DrainRefusedError, NotActingError
 from bigfleet.shard.reconcile.ownership import Role
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
@@ -280,7 +282,7 @@ async def test_victims_serve_less_and_cost_least_first() -> None:
     )
     acks = await shard.told(instruct("m/drain", cross_shard_drain=drain))
     assert list(acks[0].machine_ids) == ["m-cheap", "m-dear"]
-    assert shard.preempted == [(("m-cheap", "m-dear"), 10)]
+    assert shard.preempted == [("m-cheap", 10), ("m-dear", 10)]
 
 
 async def test_a_machine_drained_for_another_is_kept_for_it_and_then_given() -> None:
@@ -302,7 +304,7 @@ async def test_a_machine_nobody_fetches_is_the_shards_to_use_again() -> None:
     drain = pb.CrossShardDrain(machine_ids=["m-1"], preemptor_priority=10)
     await shard.told(instruct("m/drain", cross_shard_drain=drain))
     shard.clock.advance(PROMISE_SECONDS)
-    await shard.told()
+    shard.moves.promises.expire()
     kept = shard.book.get("m-1")
     assert kept is not None
     assert not kept.excluded
@@ -314,10 +316,90 @@ async def test_a_machine_an_administrator_excluded_stays_so() -> None:
     drain = pb.CrossShardDrain(machine_ids=["m-1"], preemptor_priority=10)
     await shard.told(instruct("m/drain", cross_shard_drain=drain))
     shard.clock.advance(PROMISE_SECONDS)
-    await shard.told()
+    shard.moves.promises.expire()
     kept = shard.book.get("m-1")
     assert kept is not None
     assert kept.excluded
+
+
+def drains(*ids: str, count: int = 0) -> pb.CoordinatorInstruction:
+    drain = pb.CrossShardDrain(machine_ids=ids, count=count, preemptor_priority=10)
+    return instruct("m/drain", cross_shard_drain=drain)
+
+
+def excluded(shard: Shard) -> set[str]:
+    fleet = shard.book.inventory.snapshot()
+    return {name for name in fleet.ids if (known := shard.book.get(name)) and known.excluded}
+
+
+def bound(count: int) -> list[Machine]:
+    return [machine(f"m-{n}", S.CONFIGURED, stamp=stamp()) for n in range(count)]
+
+
+async def test_only_what_is_really_drained_is_named_and_promised() -> None:
+    shard = Shard(machines=bound(2))
+    shard.refusals["m-0"] = DrainRefusedError("something else is being done to 'm-0': try again")
+    (ack,) = await shard.told(drains("m-0", "m-1"))
+    assert (outcomes([ack]), list(ack.machine_ids)) == (["ACCEPTED"], ["m-1"])
+    assert excluded(shard) == {"m-1"}
+
+
+async def test_a_drain_that_nothing_comes_of_is_no_success() -> None:
+    shard = Shard(machines=bound(1))
+    shard.refusals["m-0"] = NotActingError("shard 's-1' is paused (incident)")
+    for asked in (drains("m-0"), drains(count=1)):
+        (ack,) = await shard.told(asked)
+        assert (outcomes([ack]), list(ack.machine_ids)) == (["FAILED"], [])
+        assert ack.reason == "shard 's-1' is paused (incident)"
+    assert not excluded(shard)
+    shard.refusals.clear()
+    assert outcomes(await shard.told(drains("m-0"))) == ["ACCEPTED"], "asked again, it is done"
+
+
+async def test_who_cannot_be_drained_now_is_passed_over() -> None:
+    shard = Shard(machines=bound(4))
+    shard.refusals["m-0"] = DrainRefusedError("left alone")
+    (ack,) = await shard.told(drains(count=2))
+    assert list(ack.machine_ids) == ["m-1", "m-2"]
+
+
+async def test_a_machine_whose_drain_came_to_nothing_is_the_shards_to_use_again() -> None:
+    shard = Shard(machines=bound(2))
+    await shard.told(drains("m-0", "m-1"))
+    shard.book.stay("m-0")
+    shard.moves.promises.expire()
+    assert excluded(shard) == {"m-1"}
+
+
+async def test_a_promise_outlives_a_restart() -> None:
+    shard = Shard(machines=bound(2))
+    await shard.told(drains("m-0"))
+    again = Shard(machines=[machine("m-0"), *bound(2)[1:]], disk=shard.disk, clock=shard.clock)
+    again.moves.promises.expire()
+    assert excluded(again) == {"m-0"}
+    assert outcomes(await again.told(transfer("m/give", ["m-0"]))) == ["ACCEPTED"]
+    again.book.take(machine("m-0"))
+    assert not excluded(again), "it was given, and is back"
+    last = Shard(machines=[machine("m-0")], disk=shard.disk, clock=shard.clock)
+    assert not excluded(last)
+
+
+async def test_a_promise_ends_in_time_whoever_restarts() -> None:
+    shard = Shard(machines=bound(1))
+    await shard.told(drains("m-0"))
+    shard.clock.advance(PROMISE_SECONDS - 60)
+    again = Shard(machines=[machine("m-0")], disk=shard.disk, clock=shard.clock)
+    assert excluded(again) == {"m-0"}
+    shard.clock.advance(60)
+    again.moves.promises.expire()
+    assert not excluded(again)
+    assert not excluded(Shard(machines=[machine("m-0")], disk=shard.disk, clock=shard.clock))
+
+
+async def test_a_file_of_an_older_release_promises_nothing() -> None:
+    disk = DictDisk()
+    disk.files[FILE] = b'[{"instruction_id":"m/drain","move_id":"m","machine_ids":["m-0"]}]'
+    assert not excluded(Shard(machines=[machine("m-0")], disk=disk))
 
 
 @pytest.mark.parametrize(
