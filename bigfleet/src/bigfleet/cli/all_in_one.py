@@ -21,8 +21,10 @@ EXAMPLES = (
 async def serve_all(settings: AllInOneSettings, stop: asyncio.Event) -> None:
     """Serve both until told to stop; when one fails, so does the other."""
     from bigfleet.cli.coordinator import serve_coordinator
+    from bigfleet.cli.demo.state import refuse_demo
     from bigfleet.cli.shard import serve_shard
 
+    refuse_demo(settings.data_dir)
     async with asyncio.TaskGroup() as group:
         group.create_task(serve_coordinator(settings.coordinator(), stop, "--coordinator-"))
         group.create_task(serve_shard(settings.shard(), stop))

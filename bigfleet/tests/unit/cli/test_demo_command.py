@@ -10,7 +10,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import typer
 
+from bigfleet.cli.all_in_one_settings import AllInOneSettings
+from bigfleet.cli.demo.command import app as demo_app
 from bigfleet.cli.demo.command import print_welcome, typed
 from bigfleet.cli.demo.control import Control, ask, listen
 from bigfleet.cli.demo.layout import Addresses, Layout, Part
@@ -67,6 +70,34 @@ def test_a_folder_of_another_version_is_refused_and_left_alone(tmp_path: Path) -
     with pytest.raises(InputError, match=r"form '0'.*move it away, or choose another --data-dir"):
         take_folder(tmp_path)
     assert (tmp_path / "form").read_text() == "0\n"
+
+
+def test_a_demo_and_a_fleet_have_different_folders_unless_told_otherwise() -> None:
+    of_demo = typer.main.get_command(demo_app).params
+    folder = next(each.default for each in of_demo if each.name == "data_dir")
+    assert folder == Path(".bigfleet/demo")
+    assert AllInOneSettings.model_fields["data_dir"].default != folder
+
+
+def test_a_fleet_does_not_go_on_with_a_demo(tmp_path: Path) -> None:
+    take_folder(tmp_path)
+    result = run("all-in-one", "--data-dir", str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stderr.endswith(
+        f"bigfleet: {tmp_path} holds the state of a demo (`bigfleet demo`), and a fleet would go "
+        "on with its clusters and machines: choose another --data-dir, or move it away\n"
+    )
+    assert [each.name for each in tmp_path.iterdir()] == ["form"]
+
+
+@pytest.mark.parametrize("part", ["coordinator", "shard"])
+def test_a_demo_does_not_go_on_with_a_fleet(tmp_path: Path, part: str) -> None:
+    (tmp_path / part).mkdir()
+    result = run("demo", "--data-dir", str(tmp_path))
+    assert result.exit_code == 2
+    assert "holds a fleet that is no demo" in result.stderr
+    assert "--data-dir" in result.stderr
+    assert [each.name for each in tmp_path.iterdir()] == [part]
 
 
 def test_a_folder_that_cannot_be_made_is_told_with_the_flag(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ HONEST: Final = (
     "dashboard. Holds are shortened so that things happen in seconds."
 )
 _UP_WITHIN: Final = 120.0
-_FOLDER: Final = Path(".bigfleet")
+_FOLDER: Final = Path(".bigfleet/demo")
+"""Beside what `bigfleet all-in-one` and the parts alone keep in `.bigfleet`."""
 _TABLE_WIDTH: Final = 72
 """Columns of a terminal below which a table is a list."""
 

@@ -2,7 +2,8 @@
 
 The form changes when an older folder would be misread. A folder of another form is refused before
 anything starts, with what to do; nothing in it is touched. So is one in which a demo runs: two of
-them would take each other's socket and stores.
+them would take each other's socket and stores. The mark also tells a demo's folder from that of a
+fleet: neither goes on with the other's.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from bigfleet.cli.errors import FailureError, InputError
 FORM: Final = "1"
 _NAME: Final = "form"
 _LOCK: Final = "demo.lock"
+_OF_A_FLEET: Final = ("coordinator", "shard")
 
 
 def take_folder(folder: Path) -> None:
@@ -26,6 +28,11 @@ def take_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         mark = folder / _NAME
+        if not mark.exists() and any((folder / name).exists() for name in _OF_A_FLEET):
+            raise InputError(
+                f"{folder} holds a fleet that is no demo, and a demo would go on with it: choose "
+                "another --data-dir"
+            )
         found = mark.read_text("utf-8").strip() if mark.exists() else FORM
         if found != FORM:
             raise InputError(
@@ -35,6 +42,15 @@ def take_folder(folder: Path) -> None:
         mark.write_text(f"{FORM}\n", "utf-8")
     except OSError as error:
         raise FailureError(f"{folder}: {error.strerror}; choose another --data-dir") from None
+
+
+def refuse_demo(folder: Path) -> None:
+    """Raise when a demo keeps its state in this folder."""
+    if (folder / _NAME).exists():
+        raise InputError(
+            f"{folder} holds the state of a demo (`bigfleet demo`), and a fleet would go on with "
+            "its clusters and machines: choose another --data-dir, or move it away"
+        )
 
 
 @contextmanager
