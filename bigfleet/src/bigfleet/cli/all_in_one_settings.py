@@ -13,7 +13,7 @@ from bigfleet.shard.settings import ShardSettings
 class AllInOneSettings(ShardSettings):
     """What a shard may be told, and a little more. Data lies in two folders of `data_dir`."""
 
-    shard_id: str = Field("s-1", min_length=1, description="Id of the shard.")
+    shard_id: str = Field("s-1", description="Id of the shard.")
     data_dir: Path = Field(Path(".bigfleet"), description="Where everything is kept.")
     coordinator_listen: str = Field(":7790", description="Address of the coordinator.")
     coordinator_metrics_addr: str = Field(

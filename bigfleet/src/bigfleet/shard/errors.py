@@ -2,6 +2,7 @@
 
 ShardError
 ├── DataFileError        a file of the data directory that nobody can read
+├── DirectoryError       the data directory is another shard's
 └── DrainRefusedError    a drain that somebody asked for is not under way
     └── NotActingError   because nothing is done at all: a pause, a dry-run, a fence
 """
@@ -23,3 +24,7 @@ class DrainRefusedError(ShardError):
 
 class NotActingError(DrainRefusedError):
     """Nothing is done to such machines until a person changes that."""
+
+
+class DirectoryError(ShardError):
+    """The data directory is another shard's."""

@@ -6,6 +6,7 @@ from bigfleet.model import Stamp
 from bigfleet.observe.shard import ShardMetrics
 from bigfleet.shard.assignments import Assignments
 from bigfleet.shard.coordination import Remembered
+from bigfleet.shard.directory import take_directory
 from bigfleet.shard.excluded import Excluded
 from bigfleet.shard.execute.rails import Pause
 from bigfleet.shard.forgotten import Forgotten
@@ -45,6 +46,7 @@ class Loaded:
         await self.pause.load()
 
     def _read(self) -> None:
+        take_directory(self._disk, self._tuning.shard_id)
         self.epoch = next_epoch(self._disk, self._clock.now(), self._tuning.epoch)
         self.ownership.load()
         self.entries = self.journal.load()

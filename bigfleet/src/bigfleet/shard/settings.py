@@ -20,6 +20,7 @@ from bigfleet.shard.execute.rails import RailSettings
 from bigfleet.shard.sessions.quarantine import QuarantineSettings
 from bigfleet.shard.tuning import Tuning
 from bigfleet.wire.errors import TlsFilesError
+from bigfleet.wire.identity import can_be_named
 from bigfleet.wire.tls import TlsFiles
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -30,7 +31,7 @@ Count = Annotated[int, Field(ge=1)]
 class ShardSettings(ProcessSettings):
     """Settings of one shard; durations in seconds."""
 
-    shard_id: str = Field(min_length=1, description="Id of this shard, unique in the fleet.")
+    shard_id: str = Field(description="Id of this shard, unique in the fleet.")
     listen: str = Field(":7780", description="Address of sessions, reading and administration.")
     advertise_addr: str = Field(
         "", description="Where others dial this shard; the listening address where empty."
@@ -107,6 +108,16 @@ class ShardSettings(ProcessSettings):
         0, ge=0, description="Cycles at the start that cycle histograms leave out."
     )
     phase_attribution_log: bool = Field(False, description="Log where each cycle's time went.")
+
+    @field_validator("shard_id")
+    @classmethod
+    def _id_can_be_named(cls, value: str) -> str:
+        if not can_be_named(value):
+            raise ValueError(
+                f"{value[:80]!r} is no id of a shard: begin with a letter or a digit, and use "
+                "letters, digits, '-', '_', '.' and '~', at most 253 of them, as in s-1"
+            )
+        return value
 
     @field_validator("provider_addr")
     @classmethod

@@ -9,6 +9,7 @@ its refusal.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,8 @@ NOBODY: Final = ""
 """A certificate without a usable name."""
 
 _SCHEME: Final = "bigfleet"
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,252}")
+"""What stands in a URI as it is, so that a name can be compared as text."""
 _UNREADABLE: Final = (
     x509.ExtensionNotFound,
     x509.DuplicateExtension,
@@ -78,6 +81,11 @@ def cluster_name(cluster_id: str) -> str:
 def shard_name(shard_id: str) -> str:
     """The name of a shard."""
     return f"bigfleet://shard/{shard_id}"
+
+
+def can_be_named(shard_id: str) -> bool:
+    """Whether a certificate can carry the name of a shard with this id, letter by letter."""
+    return _ID.fullmatch(shard_id) is not None
 
 
 def coordinator_report(shard_id: str) -> Surface:

@@ -14,6 +14,7 @@ import pytest
 
 from bigfleet.observe.http import HttpServer
 from bigfleet.provider import ProviderSite
+from bigfleet.shard.errors import DirectoryError
 from bigfleet.shard.reconcile.errors import EpochError
 from bigfleet.shard.server import Listening, Serving, serve
 from bigfleet.shard.tuning import Tuning
@@ -122,3 +123,13 @@ async def test_an_unreadable_epoch_stops_the_start(tmp_path: Path) -> None:
     with pytest.raises(EpochError, match="which is no epoch"):
         async with served(Tuning("s-1"), local(tmp_path)):
             pass
+
+
+async def test_another_shards_directory_stops_the_start_and_stays_as_it_is(tmp_path: Path) -> None:
+    async with served(Tuning("s-2"), local(tmp_path)):
+        pass
+    before = (tmp_path / "epoch").read_text()
+    with pytest.raises(DirectoryError, match=r"'s-2'.*'s-3'"):
+        async with served(Tuning("s-3"), local(tmp_path)):
+            pass
+    assert (tmp_path / "epoch").read_text() == before

@@ -98,6 +98,12 @@ def test_tls_is_all_three_files_or_none() -> None:
         ({"epoch": "0"}, "--epoch"),
         ({"log_format": "xml"}, "--log-format"),
         ({"shard_id": ""}, "--shard-id"),
+        ({"shard_id": "a b"}, "--shard-id: 'a b' is no id"),
+        ({"shard_id": "a/b"}, "--shard-id"),
+        ({"shard_id": "a=b"}, "--shard-id"),
+        ({"shard_id": "\n"}, "--shard-id"),
+        ({"shard_id": "é"}, "--shard-id"),
+        ({"shard_id": "a" * 254}, "--shard-id"),
     ],
 )
 def test_a_wrong_setting_is_named(flags: dict[str, object], named: str) -> None:
@@ -105,6 +111,11 @@ def test_a_wrong_setting_is_named(flags: dict[str, object], named: str) -> None:
         load(**flags)
     assert named in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("shard_id", ["s-1", "fleet-bigfleet-shard-0", "eu.1_A~b", "a" * 253])
+def test_what_a_certificate_can_name_is_an_id(shard_id: str) -> None:
+    assert load(shard_id=shard_id).shard_id == shard_id
 
 
 def test_a_provider_is_called_like_its_address_unless_it_is_named() -> None:
