@@ -9,6 +9,7 @@ from bigfleet_dashboard.config import Auth, Config, Tls, split_address
 from bigfleet_dashboard.errors import ConfigError
 from bigfleet_dashboard.state.pages import read_scrape
 from bigfleet_dashboard.state.sourcing import FAILING
+from bigfleet_dashboard.web.api import QUERIES
 from bigfleet_dashboard.web.app import SCREENS, static_files
 from worlds_of_machines import CONFIGURED, FAILED, SPECULATIVE, fleet_of, machine, need
 
@@ -89,10 +90,14 @@ async def test_large_answers_are_compressed_for_those_who_can_read_it() -> None:
         ("/machines?state=Sleepy", 400, "use one of Speculative"),
         ("/machines?limit=5000", 400, "whole number from 0 to 1000"),
         ("/needs?offset=-1", 400, "whole number"),
-        ("/needs?verdict=perhaps", 400, "met or unmet"),
+        ("/needs?verdict=perhaps", 400, "use one of met, unmet"),
+        ("/needs?class=urgent", 400, "use one of critical, service, batch, other"),
         ("/needs?sort=colour", 400, "use one of"),
         ("/needs?q=" + "x" * 300, 400, "longer than 253"),
         ("/demo", 404, "no demo"),
+        ("/machines?zoen=nope", 400, "'zoen' is no parameter of this address: use state, cluster"),
+        ("/overview?shard=s-1", 400, "'shard' is no parameter of this address: this address takes"),
+        ("/shards/s-1?full=1", 400, "'full' is no parameter"),
     ],
 )
 async def test_a_refusal_is_an_error_with_words(path: str, status: int, words: str) -> None:
@@ -101,6 +106,13 @@ async def test_a_refusal_is_an_error_with_words(path: str, status: int, words: s
     assert answer.status_code == status
     assert list(answer.json()) == ["error"]
     assert words in answer.json()["error"]
+
+
+async def test_every_parameter_that_is_named_is_taken() -> None:
+    async with browser_of(fleet_of(*FLEET)) as browser:
+        for path, names in QUERIES.items():
+            for name in names:
+                assert (await browser.get(f"/api/v1{path}?{name}=")).status_code == 200
 
 
 async def test_lists_are_filtered_and_cut_into_pages() -> None:
@@ -237,6 +249,19 @@ async def test_a_page_of_somebody_elses_cannot_ask_for_anything(headers: dict[st
             "unknown",
         ),
         (b'{"shard": "s-1", "changes": [{"kind": "add", "count": 1.5}]}', "no whole number"),
+        (
+            b'{"shard": "s-1", "changes": [{"kind": "lose", "share": 1, "zone": "nope"}]}',
+            "changes[0].zone: 'nope' is unknown: use a, b",
+        ),
+        (
+            b'{"shard": "s-1", "changes": [{"kind": "demand", "factor": 2, "cluster": "typo"}]}',
+            "changes[0].cluster: 'typo' is unknown: use atlas, borealis",
+        ),
+        (
+            b'{"shard": "s-1", "changes": [{"kind": "add", "count": 1, "instance_type": "x"}]}',
+            "changes[0].instance_type: 'x' is unknown",
+        ),
+        (b'{"shrad": "s-1", "changes": []}', "'shrad' is no part of this request: use shard"),
         (b'{"x": "' + b"y" * 70_000 + b'"}', "larger than"),
     ],
 )

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from bigfleet_dashboard.errors import BadRequestError, SourceError
+from bigfleet_dashboard.whatif.changes import Demand
+from bigfleet_dashboard.whatif.choices import Choices
 from bigfleet_dashboard.whatif.planning import compare
 from bigfleet_dashboard.whatif.scenario import read_present
 
@@ -104,3 +106,13 @@ def test_a_copy_nobody_can_read_is_refused() -> None:
 def test_nothing_can_be_added_that_is_like_no_machine() -> None:
     with pytest.raises(BadRequestError, match="to copy"):
         compare(scenario(), [{"kind": "add", "count": 1, "zone": "z"}])
+
+
+def test_among_many_names_the_nearest_is_told() -> None:
+    clusters = tuple(f"shop-{n}" for n in range(20))
+    choices = Choices((), clusters, (), (), ())
+    with pytest.raises(BadRequestError, match=r"did you mean shop-1\d?\? GET .* lists all 20"):
+        choices.check([Demand(1.0, "shp-1")])
+    with pytest.raises(BadRequestError, match="'x' is unknown: there is none yet"):
+        Choices((), (), (), (), ()).check([Demand(1.0, "x")])
+    choices.check([Demand(1.0, "shop-19"), Demand(1.0)])

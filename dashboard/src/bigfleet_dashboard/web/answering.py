@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ from bigfleet_dashboard.errors import BadRequestError
 _WORTH_COMPRESSING: Final = 1024
 _LEVEL: Final = 5
 _encode = msgspec.json.Encoder().encode
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 def answer(request: Request, document: object, status: int = 200) -> Response:
@@ -37,6 +39,19 @@ def refusal(request: Request, text: str, status: int) -> Response:
     return answer(request, {"error": text}, status)
 
 
+def taking(names: Collection[str], handler: Handler) -> Handler:
+    """A handler that is asked with these names in the query, and no others."""
+
+    async def checked(request: Request) -> Response:
+        for name in request.query_params:
+            if name not in names:
+                there = f"use {', '.join(names)}" if names else "this address takes none"
+                raise BadRequestError(f"{name[:60]!r} is no parameter of this address: {there}")
+        return await handler(request)
+
+    return checked
+
+
 def whole(request: Request, name: str, default: int, most: int) -> int:
     """A whole number of the query."""
     text = request.query_params.get(name)
@@ -56,4 +71,12 @@ def text(request: Request, name: str) -> str:
     value = request.query_params.get(name, "")
     if len(value) > 253:
         raise BadRequestError(f"{name} is longer than 253 characters")
+    return value
+
+
+def one_of(request: Request, name: str, known: Collection[str]) -> str:
+    """One of a few texts of the query; empty where it is not said."""
+    value = text(request, name)
+    if value and value not in known:
+        raise BadRequestError(f"{name}={value!r}: use one of {', '.join(known)}")
     return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,17 +22,27 @@ from bigfleet_dashboard.cost import cost_document
 from bigfleet_dashboard.errors import BadRequestError, NotFoundError, UnavailableError
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.state.machines import CAPACITY, STATES
-from bigfleet_dashboard.state.needs import SORTS, NeedFilter, select
+from bigfleet_dashboard.state.needs import CLASSES, SORTS, NeedFilter, select
 from bigfleet_dashboard.web import places, views
-from bigfleet_dashboard.web.answering import answer, text, whole
+from bigfleet_dashboard.web.answering import Handler, answer, one_of, taking, text, whole
 from bigfleet_dashboard.web.events import News
+from bigfleet_dashboard.whatif.choices import Choices
 from bigfleet_dashboard.whatif.service import WhatIf
 from bigfleet_dashboard.words import drawer
 
 _MOST_ROWS: Final = 1_000
 _MOST_BODY: Final = 64 * 1024
 _DEMO_SECONDS: Final = 5.0
-Handler = Callable[[Request], Awaitable[Response]]
+_OF_A_CLASS: Final = ("shard", "zone", "instance_type", "capacity_type")
+_VERDICTS: Final = ("met", "unmet")
+_PAGE: Final = ("offset", "limit")
+QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "/history": ("since",),
+    "/machines": ("state", "cluster", *_OF_A_CLASS, "q", *_PAGE),
+    "/needs": ("cluster", "shard", "class", "reason", "verdict", "q", "sort", *_PAGE),
+    "/decisions": ("kind", "cluster", "q", "limit"),
+}
+"""What the query of an address may say; of the others, nothing."""
 
 
 class Api:
@@ -64,13 +74,14 @@ class Api:
             "/sources": self.sources,
             "/events": self.events,
         }
-        found: list[BaseRoute] = [
-            Route(f"/api/v1{path}", handler, methods=["GET"]) for path, handler in table.items()
+        asked = [(path, handler, ["GET"]) for path, handler in table.items()]
+        asked.append(("/whatif", self.ask_whatif, ["POST"]))
+        asked.append(("/whatif", self.whatif_choices, ["GET"]))
+        asked.append(("/demo", self.demo, ["GET", "POST"]))
+        return [
+            Route(f"/api/v1{path}", taking(QUERIES.get(path, ()), handler), methods=methods)
+            for path, handler, methods in asked
         ]
-        found.append(Route("/api/v1/whatif", self.ask_whatif, methods=["POST"]))
-        found.append(Route("/api/v1/whatif", self.whatif_choices, methods=["GET"]))
-        found.append(Route("/api/v1/demo", self.demo, methods=["GET", "POST"]))
-        return found
 
     async def index(self, request: Request) -> Response:
         """What there is."""
@@ -100,16 +111,14 @@ class Api:
         """Machines that pass a filter, in the order of the map."""
         fleet_map = self._fleet.map
         left = np.ones(len(fleet_map), np.bool_)
-        state = text(request, "state")
+        state = one_of(request, "state", STATES[1:])
         if state:
-            if state not in STATES:
-                raise BadRequestError(f"state={state!r}: use one of {', '.join(STATES[1:])}")
             left &= fleet_map.state == STATES.index(state)
         cluster = text(request, "cluster")
         if cluster:
             left &= fleet_map.cluster == self._fleet.names.find_cluster(cluster)
         classes = fleet_map.classes
-        wanted = [text(request, n) for n in ("shard", "zone", "instance_type", "capacity_type")]
+        wanted = [text(request, name) for name in _OF_A_CLASS]
         if any(wanted) and len(fleet_map):
             told = [(c.shard, c.zone, c.instance_type, CAPACITY[c.capacity_type]) for c in classes]
             fits = [all(w in ("", t) for w, t in zip(wanted, each, strict=True)) for each in told]
@@ -169,14 +178,11 @@ class Api:
 
     async def needs(self, request: Request) -> Response:
         """Needs that pass a filter."""
-        verdict, sort = text(request, "verdict"), text(request, "sort")
-        if verdict not in ("", "met", "unmet"):
-            raise BadRequestError(f"verdict={verdict!r}: use met or unmet")
-        if sort and sort not in SORTS:
-            raise BadRequestError(f"sort={sort!r}: use one of {', '.join(SORTS)}")
+        sort = one_of(request, "sort", SORTS)
         wanted = NeedFilter(
-            text(request, "cluster"), text(request, "shard"), text(request, "class"),
-            text(request, "reason"), verdict, text(request, "q").lower(),
+            text(request, "cluster"), text(request, "shard"), one_of(request, "class", CLASSES),
+            text(request, "reason"), one_of(request, "verdict", _VERDICTS),
+            text(request, "q").lower(),
         )  # fmt: skip
         rows = select(list(self._fleet.needs()), wanted, sort)
         offset, limit = whole(request, "offset", 0, 2**31), whole(request, "limit", 100, _MOST_ROWS)
@@ -233,22 +239,11 @@ class Api:
 
     async def whatif_choices(self, request: Request) -> Response:
         """What a change may name."""
-        classes = self._fleet.map.classes
-        return answer(
-            request,
-            {
-                "shards": sorted(self._fleet.shards),
-                "clusters": self._fleet.clusters(),
-                "zones": sorted({c.zone for c in classes if c.zone}),
-                "instance_types": sorted({c.instance_type for c in classes if c.instance_type}),
-                "capacity_types": sorted({CAPACITY[c.capacity_type] for c in classes}),
-                "priority_classes": ["critical", "service", "batch", "other"],
-            },
-        )
+        return answer(request, Choices.of(self._fleet).document())
 
     async def ask_whatif(self, request: Request) -> Response:
         """Two plans side by side."""
-        asked = await _body(request)
+        asked = await _body(request, ("shard", "changes"))
         changes = asked.get("changes", [])
         if not isinstance(changes, list):
             raise BadRequestError("changes: give a list")
@@ -260,14 +255,14 @@ class Api:
             raise NotFoundError("this fleet is no demo: `bigfleet demo` starts one")
         ask: dict[str, object] = {"do": "list"}
         if request.method == "POST":
-            ask = {"do": "play", "name": str((await _body(request)).get("name", ""))}
+            ask = {"do": "play", "name": str((await _body(request, ("name",))).get("name", ""))}
         told = await _ask_demo(self._demo_socket, ask)
         if "error" in told:
             raise BadRequestError(str(told["error"]))
         return answer(request, told)
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def _body(request: Request, known: tuple[str, ...]) -> dict[str, Any]:
     data = b""
     async for piece in request.stream():
         data += piece
@@ -279,6 +274,11 @@ async def _body(request: Request) -> dict[str, Any]:
         raise BadRequestError(f"the request is no JSON: {error}") from None
     if not isinstance(document, dict):
         raise BadRequestError("the request is no object")
+    for name in document:
+        if name not in known:
+            raise BadRequestError(
+                f"{name[:60]!r} is no part of this request: use {', '.join(known)}"
+            )
     return document
 
 

@@ -25,6 +25,7 @@ from bigfleet_dashboard.sources.channels import Channels
 from bigfleet_dashboard.sources.coordinator import said
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.whatif.changes import read_changes
+from bigfleet_dashboard.whatif.choices import Choices
 from bigfleet_dashboard.whatif.planning import compare
 
 _EXPORT_SECONDS: Final = 60.0
@@ -45,10 +46,11 @@ class WhatIf:
 
     async def ask(self, shard_id: str, changes: list[object]) -> dict[str, object]:
         """What would be different."""
-        read_changes(changes)
+        read = read_changes(changes)
         if shard_id not in self._fleet.shards:
             known = ", ".join(sorted(self._fleet.shards)) or "none"
             raise NotFoundError(f"there is no shard {shard_id!r}: there are {known}")
+        Choices.of(self._fleet).check(read)
         if self._waiting >= _MOST_WAITING:
             raise UnavailableError(
                 "others are waiting for an answer already: try again in a moment"
