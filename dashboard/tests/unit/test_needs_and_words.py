@@ -2,6 +2,7 @@
 
 import pytest
 
+from bigfleet.simulate.demo import TIERS
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_dashboard.state.needs import NeedFilter, priority_class, row_of, select
 from bigfleet_dashboard.words import drawer
@@ -23,6 +24,14 @@ STARVED, NO_SUPPLY, TOPOLOGY, STOCK_OUT = 1, 2, 3, 102
 )
 def test_a_priority_belongs_to_the_class_metrics_count_it_under(priority: int, name: str) -> None:
     assert priority_class(priority) == name
+
+
+def test_the_tiers_of_the_demo_are_of_the_classes_the_guide_says() -> None:
+    assert {tier.name: priority_class(tier.priority) for tier in TIERS} == {
+        "batch": "batch",
+        "production": "service",
+        "critical": "critical",
+    }
 
 
 def test_unmet_needs_come_first_and_the_most_important_of_them_before_all() -> None:

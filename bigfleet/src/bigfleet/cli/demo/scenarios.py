@@ -101,7 +101,8 @@ SCENARIOS: Final = (
     ),
     Scenario(
         "saturate", "Saturate the fleet", "All clusters ask for more than there is",
-        "Everything is bought, production is served first, and batch says why it is unmet.",
+        "Everything is bought, production (class service) is served first, and batch says why it "
+        "is unmet.",
         "/needs", _saturate,
     ),
     Scenario(
