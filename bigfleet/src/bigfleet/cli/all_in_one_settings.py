@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from bigfleet.coordinator.settings import CoordinatorSettings
+from bigfleet.observe.settings import Texts
 from bigfleet.shard.settings import ShardSettings
 
 
@@ -15,10 +16,24 @@ class AllInOneSettings(ShardSettings):
 
     shard_id: str = Field("s-1", description="Id of the shard.")
     data_dir: Path = Field(Path(".bigfleet"), description="Where everything is kept.")
+    coordinator_addr: Texts = Field(
+        (), description="Refused: the shard's coordinator is the one beside it."
+    )
     coordinator_listen: str = Field(":7790", description="Address of the coordinator.")
     coordinator_metrics_addr: str = Field(
         ":8790", description="Address of its /metrics and probes; 0 or empty switches them off."
     )
+
+    @field_validator("coordinator_addr", mode="before")
+    @classmethod
+    def _coordinator_is_the_one_beside(cls, value: object) -> object:
+        if value:
+            told = ", ".join(value) if isinstance(value, list | tuple) else value
+            raise ValueError(
+                f"{told!r} is another coordinator, and this process has its own: leave it out, or "
+                "run `bigfleet shard`, which reports to that one"
+            )
+        return value
 
     @model_validator(mode="after")
     def _coordinator_holds_together(self) -> AllInOneSettings:
@@ -50,8 +65,5 @@ class AllInOneSettings(ShardSettings):
         host, _, port = self.coordinator_listen.rpartition(":")
         said = {name: getattr(self, name) for name in ShardSettings.model_fields}
         near = (f"{host or '127.0.0.1'}:{port}",)
-        said |= {
-            "data_dir": self.data_dir / "shard",
-            "coordinator_addr": self.coordinator_addr or near,
-        }
+        said |= {"data_dir": self.data_dir / "shard", "coordinator_addr": near}
         return ShardSettings.model_validate(said)

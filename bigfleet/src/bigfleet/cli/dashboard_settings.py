@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from bigfleet.observe.addresses import Web, dial, web
 from bigfleet.observe.settings import Duration, ProcessSettings, Texts
 from bigfleet_dashboard.config import Auth, Config, Tls, split_address
 
@@ -20,7 +21,7 @@ class DashboardSettings(ProcessSettings):
     shard_http: Texts = Field(
         (), description="A shard's page as id=host:port; its port plus 1000 where not named."
     )
-    prometheus: str = Field("", description="Address of a Prometheus, as http://host:9090.")
+    prometheus: Web = Field("", description="Address of a Prometheus, as http://host:9090.")
     cluster_api: Texts = Field((), description="A cluster's API server as name=URL.")
     cluster_token_file: Path | None = Field(None, description="File with the token for them.")
     auth_header: str = Field(
@@ -37,12 +38,31 @@ class DashboardSettings(ProcessSettings):
     log_format: Literal["text", "json"] = Field("text", description="Form of log lines.")
     log_level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level.")
 
+    @field_validator("coordinator", "shard")
+    @classmethod
+    def _are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(dial, value))
+
     @field_validator("shard_http", "cluster_api")
     @classmethod
     def _are_pairs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for text in value:
             if not all(text.partition("=")):
                 raise ValueError(f"{text!r} names nobody: write name=address")
+        return value
+
+    @field_validator("shard_http")
+    @classmethod
+    def _pages_have_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for _, address in _pairs(value):
+            dial(address)
+        return value
+
+    @field_validator("cluster_api")
+    @classmethod
+    def _api_servers_have_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for _, address in _pairs(value):
+            web(address)
         return value
 
     def config(self) -> Config:

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from bigfleet.coordinator.store.etcd import EtcdAddress
 from bigfleet.coordinator.store.interface import StorePlace
+from bigfleet.observe.addresses import OFF, can_listen
 from bigfleet.observe.settings import ProcessSettings
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import TlsFiles
@@ -22,7 +23,6 @@ SQLITE = "sqlite"
 ETCD = "etcd://"
 _EVERYWHERE: Final = ("", "0.0.0.0", "[::]")
 """Hosts to listen at and not to dial."""
-_OFF: Final = ("", "0")
 
 
 class CoordinatorSettings(ProcessSettings):
@@ -62,9 +62,9 @@ class CoordinatorSettings(ProcessSettings):
             raise ValueError(
                 f"--store {self.store!r} is no store: write sqlite, or etcd://host:2379,host:2379"
             )
-        if not _is_address(self.listen):
+        if not can_listen(self.listen):
             raise ValueError(f"--listen {self.listen!r} is no address: write host:port or :port")
-        if self.metrics_addr not in _OFF and not _is_address(self.metrics_addr):
+        if self.metrics_addr not in OFF and not can_listen(self.metrics_addr):
             raise ValueError(
                 f"--metrics-addr {self.metrics_addr!r} is no address: write host:port, :port, or 0 "
                 "for none"
@@ -112,8 +112,3 @@ class CoordinatorSettings(ProcessSettings):
             username=self.store_username,
             password_file=self.store_password_file,
         )
-
-
-def _is_address(text: str) -> bool:
-    _, colon, port = text.rpartition(":")
-    return bool(colon) and port.isdecimal() and int(port) < 65536

@@ -27,6 +27,8 @@ LEVELS: Final = {
 }
 _NAMES: Final = {logging.WARNING: "WARN", logging.CRITICAL: "ERROR"}
 _OURS: Final = frozenset({"event", "_record", "_from_structlog", "exception", "stack"})
+_REPEATED: Final = frozenset({"color_message"})
+"""uvicorn says its message twice, once with escape codes for a terminal."""
 _RESERVED: Final = frozenset(logging.makeLogRecord({}).__dict__) - {"exc_info", "stack_info"}
 Event = MutableMapping[str, object]
 
@@ -101,7 +103,7 @@ def _head(event: Event) -> tuple[str, str]:
 
 
 def _keys(event: Event) -> dict[str, object]:
-    return {key: value for key, value in event.items() if key not in _OURS}
+    return {key: value for key, value in event.items() if key not in _OURS | _REPEATED}
 
 
 def _value(value: object) -> str:

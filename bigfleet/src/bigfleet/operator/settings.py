@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from bigfleet.observe.addresses import can_dial
 from bigfleet.observe.settings import Duration, ProcessSettings
 from bigfleet.operator.operator import Knobs
 from bigfleet.operator.session.session import Rhythm
@@ -68,8 +69,7 @@ class OperatorSettings(ProcessSettings):
     def _holds_together(self) -> OperatorSettings:
         if not self.cluster_id or not self.cluster_id.isprintable():
             raise ValueError(f"--cluster-id {self.cluster_id!r}: give it one line of text")
-        host, _, port = self.shard_addr.rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+        if not can_dial(self.shard_addr):
             raise ValueError(f"--shard-addr {self.shard_addr!r} is no address: write host:port")
         if not self.bootstrap_template and not self.allow_stub_bootstrap:
             raise ValueError(

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bigfleet.decision import Policy, VictimWeights
 from bigfleet.decision.policy import SECOND
+from bigfleet.observe.addresses import Dial, Listen, Pages, dial
 from bigfleet.observe.settings import Duration, ProcessSettings, SettingsError, Texts
 from bigfleet.provider import ProviderSite, SiteError
 from bigfleet.shard.execute.pool import PoolSettings
@@ -32,11 +33,11 @@ class ShardSettings(ProcessSettings):
     """Settings of one shard; durations in seconds."""
 
     shard_id: str = Field(description="Id of this shard, unique in the fleet.")
-    listen: str = Field(":7780", description="Address of sessions, reading and administration.")
-    advertise_addr: str = Field(
+    listen: Listen = Field(":7780", description="Address of sessions, reading and administration.")
+    advertise_addr: Dial = Field(
         "", description="Where others dial this shard; the listening address where empty."
     )
-    metrics_addr: str = Field(
+    metrics_addr: Pages = Field(
         ":8780", description="Address of /metrics and probes; 0 or empty switches them off."
     )
     data_dir: Path = Field(Path(".bigfleet/shard"), description="Where epoch and journal are kept.")
@@ -131,11 +132,7 @@ class ShardSettings(ProcessSettings):
     @field_validator("coordinator_addr")
     @classmethod
     def _coordinators_are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for text in value:
-            host, _, port = text.rpartition(":")
-            if not host or not port.isdecimal():
-                raise ValueError(f"{text!r} is no address: write host:port")
-        return value
+        return tuple(map(dial, value))
 
     @model_validator(mode="after")
     def _tls_is_whole(self) -> ShardSettings:

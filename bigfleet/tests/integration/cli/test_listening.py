@@ -55,8 +55,18 @@ def test_a_taken_port_is_told_with_its_flag(
     [
         ("coordinator_listen", "--coordinator-listen 'here' is no address"),
         ("coordinator_metrics_addr", "--coordinator-metrics-addr 'here' is no address"),
+        ("listen", "--listen: 'here' is no address"),
+        ("metrics_addr", "--metrics-addr: 'here' is no address"),
     ],
 )
 def test_what_is_no_address_is_told_before_anything_starts(flag: str, complaint: str) -> None:
     with pytest.raises(SettingsError, match=complaint):
         AllInOneSettings.load({flag: "here"})
+
+
+@pytest.mark.parametrize("said", [["c-1:7790"], "c-1:7790", ["nowhere"]])
+def test_all_in_one_reports_to_no_other_coordinator(said: object) -> None:
+    with pytest.raises(SettingsError, match=r"--coordinator-addr: .* its own: leave it out"):
+        AllInOneSettings.load({"coordinator_addr": said})
+    near = AllInOneSettings.load({"coordinator_listen": ":17790"}).shard()
+    assert near.coordinator_addr == ("127.0.0.1:17790",)

@@ -50,6 +50,16 @@ def test_a_line_is_time_level_message_and_keys() -> None:
     )
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_uvicorns_message_is_said_once_and_without_colours(form: str) -> None:
+    file = written(form)
+    said = "Started server process [%d]"
+    log.info(said, 7, extra={"color_message": "Started server process [\x1b[36m%d\x1b[0m]"})
+    assert "Started server process [7]" in file.getvalue()
+    assert "color_message" not in file.getvalue()
+    assert "36m" not in file.getvalue()
+
+
 def test_the_same_words_and_keys_are_in_json() -> None:
     file = written("json")
     log.info("operator session opened", extra={"cluster": "c-1", "rows": 7})
