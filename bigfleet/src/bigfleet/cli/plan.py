@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bigfleet.cli.output import Output, print_document, stage
+from bigfleet.cli.waking import wake
 
 EXAMPLES = (
     "Examples: bigfleet plan --scenario examples/first-fleet.json  |  "
@@ -35,7 +36,8 @@ def plan(
         if explain is not None:
             _check_need(explain, len(read.needs), str(scenario))
         world = World.of(read, scenario_policy(workers))
-    with stage("Deciding (the first time after an install the engine is compiled)", quiet=quiet):
+    wake(quiet=quiet)
+    with stage("Deciding", quiet=quiet):
         import time
 
         from bigfleet.decision import Engine

@@ -11,6 +11,7 @@ from bigfleet.cli.loop_document import loop_document, totals
 from bigfleet.cli.output import Output, out, plain, print_document, stage, steps, table, write_text
 from bigfleet.cli.simulate_cluster import CLUSTER_EXAMPLES, cluster
 from bigfleet.cli.simulate_demo import demo
+from bigfleet.cli.waking import wake
 
 if TYPE_CHECKING:
     from bigfleet.simulate.loop import Loop
@@ -64,6 +65,7 @@ def loop(
 
         delays = Delays(*map(Delay.parse, (create_delay, configure_delay, drain_delay)))
         running = Loop(World.of(read_scenario(scenario)), delays, seed)
+    wake(quiet=quiet)
     with steps("cycles", cycles, quiet=quiet or cycles < 1000) as progress:
         for _ in running.run(cycles):
             progress.advance()

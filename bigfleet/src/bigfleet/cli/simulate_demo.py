@@ -9,7 +9,8 @@ import typer
 
 from bigfleet.cli.errors import InputError
 from bigfleet.cli.loop_document import loop_document, totals
-from bigfleet.cli.output import Output, out, plain, print_document, stage
+from bigfleet.cli.output import Output, out, plain, print_document
+from bigfleet.cli.waking import wake
 
 if TYPE_CHECKING:
     from bigfleet.cli.demo_view import View
@@ -36,6 +37,7 @@ def demo(
     output: Annotated[
         Output, typer.Option("--output", "-o", help="How to print it; other forms need --cycles.")
     ] = Output.TABLE,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No signs of progress.")] = False,
 ) -> None:
     """Watch a fleet of 120 machines serve three clusters whose demand moves.
 
@@ -44,13 +46,13 @@ def demo(
     """
     if output is not Output.TABLE and cycles is None:
         raise InputError(f"--output {output} needs an end: give --cycles as well")
-    with stage("Waking the engine (the first time after an install it is compiled)"):
-        from bigfleet.cli.demo_view import View
-        from bigfleet.simulate.demo import DemoFleet
+    wake(quiet=quiet)
+    from bigfleet.cli.demo_view import View
+    from bigfleet.simulate.demo import DemoFleet
 
-        fleet = DemoFleet(seed)
-        view = View(fleet)
-        view.take(fleet.step())
+    fleet = DemoFleet(seed)
+    view = View(fleet)
+    view.take(fleet.step())
     if output is not Output.TABLE:
         while fleet.loop.cycle < (cycles or 0):
             fleet.step()

@@ -7,6 +7,9 @@ created, and two workers.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from bigfleet import decision
 from bigfleet.decision import Engine, Policy
 from bigfleet.inventory import Inventory
 from bigfleet.model import (
@@ -21,10 +24,16 @@ from bigfleet.model import (
     Stamp,
 )
 from bigfleet.model.columns import Demand, Symbols
+from bigfleet.model.columns.keeping import is_compiled
 from bigfleet.model.facts import ClusterFacts
 
 _RACK = "topology.bigfleet/rack"
 _UNIT = {"cpu": 1000}
+
+
+def is_warm() -> bool:
+    """Whether the engine's compiled code is there, so that nobody has to wait for it."""
+    return is_compiled(Path(decision.__file__).parent / "kernels")
 
 
 def warm_up() -> int:

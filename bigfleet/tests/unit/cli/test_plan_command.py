@@ -1,11 +1,16 @@
 """`bigfleet plan`: three forms of one plan, the drawer, and one line for each bad input."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
+from bigfleet.cli import waking
+from bigfleet.decision import Engine
+from bigfleet.simulate import warmup
 from commandline import run
 
 GPUS = """
@@ -180,3 +185,38 @@ def test_the_version_is_printed() -> None:
     result = run("--version")
     assert result.exit_code == 0
     assert result.stdout.startswith("bigfleet ")
+
+
+def test_the_time_of_a_decision_contains_no_compiling(
+    gpus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    decide = Engine.decide
+
+    def decided(*args: object, **more: object) -> object:
+        done.append("decide")
+        return decide(*args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(warmup, "warm_up", lambda: done.append("warm up"))
+    monkeypatch.setattr(Engine, "decide", decided)
+    assert run("plan", "--scenario", gpus).exit_code == 0
+    assert done[:2] == ["warm up", "decide"]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_compiling_is_said_when_it_happens_and_only_then(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    said: list[str] = []
+
+    @contextmanager
+    def stage(what: str, *, quiet: bool) -> Iterator[None]:
+        assert not quiet
+        said.append(what)
+        yield
+
+    monkeypatch.setattr(waking, "stage", stage)
+    monkeypatch.setattr(warmup, "is_warm", lambda: compiled)
+    monkeypatch.setattr(warmup, "warm_up", lambda: 0)
+    waking.wake()
+    assert any("Compiling" in what for what in said) is not compiled

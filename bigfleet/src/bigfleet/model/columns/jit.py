@@ -3,21 +3,18 @@
 Kernels are plain Python over arrays, so they also run interpreted (NUMBA_DISABLE_JIT=1), which is
 how mutation tests and coverage see them. Compiled code is cached on disk; no cycle waits for it.
 
-numba looks at a function's own file to see whether its cache is stale, not at the files of the
-functions it calls. So the cache lies in a directory named after a digest of the whole folder of
-kernels: a change anywhere in it can never meet code compiled before.
+Where that is, `keeping` says.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+
+from bigfleet.model.columns.keeping import cache_of
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -40,7 +37,7 @@ def jit(function: F) -> F:
     """
     config: Any = numba.config
     before = config.CACHE_DIR
-    config.CACHE_DIR = _cache_of(Path(cast("Any", function).__code__.co_filename).parent)
+    config.CACHE_DIR = str(cache_of(Path(cast("Any", function).__code__.co_filename).parent))
     try:
         compiled = numba.njit(cache=True, nogil=True)(function)
     finally:
@@ -48,20 +45,6 @@ def jit(function: F) -> F:
     if hasattr(compiled, "get_call_template"):
         _compile_once(compiled)
     return cast("F", compiled)
-
-
-@lru_cache
-def _cache_of(folder: Path) -> str:
-    """Where compiled code of the kernels in a folder is kept: below NUMBA_CACHE_DIR if that is
-    set, else in the user's cache.
-    """
-    digest = hashlib.sha256()
-    own = Path(__file__)
-    for source in (*sorted(folder.glob("*.py")), own, own.with_name("inlining.py")):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    base = os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "bigfleet" / "kernels"
-    return str(Path(base) / f"{folder.name}-{digest.hexdigest()[:16]}")
 
 
 def _compile_once(dispatcher: Any) -> None:
