@@ -14,6 +14,7 @@ from bigfleet.cli.doctor.fleet import look_at_fleet
 from bigfleet.kube import NotFoundError, UnreachableError
 from bigfleet.kube.errors import Status
 from bigfleet.provider.fake import FakeProvider
+from bigfleet.simulate import warmup
 from bigfleet.wire.tls import TlsFiles
 from commandline import run
 
@@ -59,6 +60,17 @@ def test_half_of_the_tls_files_is_bad_input() -> None:
 def test_an_old_python_is_refused() -> None:
     assert here.python((3, 10, 1)).verdict is Verdict.WRONG
     assert here.python((3, 13, 0)).verdict is Verdict.FINE
+
+
+def test_the_engine_is_looked_for_where_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warmup, "is_warm", lambda: True)
+    assert here.engine().verdict is Verdict.FINE
+    monkeypatch.undo()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    empty = here.engine()
+    assert (empty.verdict, str(tmp_path) in empty.text) == (Verdict.NOTE, True)
 
 
 def test_a_port_that_somebody_has_is_worth_a_note() -> None:

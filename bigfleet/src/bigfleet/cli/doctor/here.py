@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import socket
@@ -57,11 +56,13 @@ def python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
 
 def engine() -> Finding:
     """Whether the engine's compiled code is there, or the first decision compiles it."""
-    cache = os.environ.get("NUMBA_CACHE_DIR", "")
-    if cache and any(Path(cache).rglob("*.nbc")):
-        return fine("Engine", f"compiled code is kept in {cache}")
-    text = "no compiled code is kept: the first cycle of a new process compiles it"
-    return note("Engine", text, "set NUMBA_CACHE_DIR to a folder that stays, or run `make kernels`")
+    from bigfleet.model.columns.keeping import home
+    from bigfleet.simulate.warmup import is_warm
+
+    if is_warm():
+        return fine("Engine", f"compiled code is kept in {home()}")
+    text = f"not compiled yet: the first cycle compiles it, and keeps it in {home()}"
+    return note("Engine", text, "any `bigfleet plan`, or `make kernels` in a checkout")
 
 
 def folder(data_dir: Path) -> Iterator[Finding]:
