@@ -14,6 +14,7 @@ from bigfleet.cli.doctor.fleet import look_at_fleet
 from bigfleet.kube import NotFoundError, UnreachableError
 from bigfleet.kube.errors import Status
 from bigfleet.provider.fake import FakeProvider
+from bigfleet.shard.settings import provider_site
 from bigfleet.simulate import warmup
 from bigfleet.wire.tls import TlsFiles
 from commandline import run
@@ -46,7 +47,7 @@ def test_what_is_wrong_is_told_with_a_remedy_and_an_exit_code(tmp_path: Path) ->
     words = ("doctor", "--data-dir", str(tmp_path), "--coordinator", "127.0.0.1:1", "--quiet")
     result = run(*words)
     assert result.exit_code == 1
-    assert "wrong Coordinator: 127.0.0.1:1: UNAVAILABLE" in result.stdout
+    assert "wrong Coordinator: 127.0.0.1:1: nobody listens there" in result.stdout
     assert "-> check that it runs" in result.stdout
     assert "fine" not in result.stdout
 
@@ -114,10 +115,27 @@ def test_files_that_do_not_belong_together_are_wrong(tmp_path: Path) -> None:
 
 async def test_a_provider_that_serves_is_fine_and_one_that_is_gone_is_not() -> None:
     async with await FakeProvider.start(listen=True, seed_count=1) as fake:
-        found = [f async for f in look_at_fleet([], [], [fake.site.address], None)]
-        assert verdicts(found, "Provider") == ["fine"]
-    gone = [f async for f in look_at_fleet([], ["127.0.0.1:1"], ["127.0.0.1:1"], None)]
+        found = [f async for f in look_at_fleet([], [], [fake.site], None)]
+        assert verdicts(found, f"Provider {fake.site.name}") == ["fine"]
+    nobody = provider_site("127.0.0.1:1")
+    gone = [f async for f in look_at_fleet([], ["127.0.0.1:1"], [nobody], None)]
     assert [f.verdict for f in gone] == [Verdict.WRONG, Verdict.WRONG]
+    assert {f.text for f in gone} == {"127.0.0.1:1: nobody listens there"}
+
+
+def test_a_provider_is_named_as_to_a_shard(tmp_path: Path) -> None:
+    at = ("--data-dir", str(tmp_path), "--quiet")
+    result = run("doctor", *at, "--provider-addr", "fake=127.0.0.1:1@eu-1")
+    assert result.exit_code == 1
+    assert "wrong Provider fake: 127.0.0.1:1: nobody listens there" in result.stdout
+
+
+@pytest.mark.parametrize("flag", ["--coordinator", "--shard", "--provider-addr"])
+def test_an_address_without_a_port_is_bad_input(flag: str) -> None:
+    result = run("doctor", flag, "foo")
+    assert result.exit_code == 2
+    assert flag in result.stderr
+    assert "host:port" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ CallError(FailureError)
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,21 +13,9 @@ import grpc
 import grpc.aio
 
 from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.wire.causes import cause, of_transport
 
 LEADER_KEY: Final = "bigfleet-leader"
-_TRANSPORT: Final = re.compile(
-    r"failed to connect|connection|socket|dns|resol|ipv[46]:|handshake|goaway|unreachable",
-    re.IGNORECASE,
-)
-_CAUSES: Final = (
-    (r"connection refused", "nobody listens there"),
-    (r"name or service not known|domain name|dns|resol", "the name cannot be resolved"),
-    (r"ssl|handshake|certificate|tls", "the TLS handshake failed: check --tls-ca and its names"),
-    (r"no route|unreachable", "there is no way to that host"),
-    (r"socket closed|reset|endpoint closing", "it closed the connection"),
-)
-
-
 _SHOWN_BY: Final = {
     "AssignDomain": "list-shards",
     "BindCluster": "list-shards",
@@ -102,7 +89,7 @@ def call_error(peer: Peer, method: str, seconds: float, error: grpc.aio.AioRpcEr
 
 def _words(peer: Peer, method: str, seconds: float, code: str, detail: str) -> str:
     if code == "UNAVAILABLE":
-        if not detail or _TRANSPORT.search(detail):
+        if of_transport(detail):
             return f"cannot reach {peer}: {cause(detail)}; {_elsewhere(peer)}"
         return f"{peer} cannot do it at present: {detail}; try again in a moment"
     if code == "DEADLINE_EXCEEDED":
@@ -122,15 +109,6 @@ def _words(peer: Peer, method: str, seconds: float, code: str, detail: str) -> s
     if code == "NOT_FOUND" and method in _SHOWN_BY:
         return f"{peer}: {detail or code}; `bigfleetctl {_SHOWN_BY[method]}` shows what there is"
     return f"{peer}: {detail or code}"
-
-
-def cause(detail: str) -> str:
-    """Why there is no connection, without the library's words where possible."""
-    last = detail.rpartition("last error: ")[2] or "no connection"
-    for pattern, words in _CAUSES:
-        if re.search(pattern, last, re.IGNORECASE):
-            return words
-    return last
 
 
 def _elsewhere(peer: Peer) -> str:

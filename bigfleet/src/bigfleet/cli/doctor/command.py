@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from bigfleet.cli.ctl.asking import addresses
 from bigfleet.cli.doctor.findings import Finding, Verdict
 from bigfleet.cli.errors import FailureError, InputError
 from bigfleet.cli.output import Output, out, plain, print_document, stage
+
+if TYPE_CHECKING:
+    from bigfleet.provider import ProviderSite
 
 EXAMPLES: Final = (
     "Examples: bigfleet doctor  |  bigfleet doctor --coordinator 127.0.0.1:7790  |  "
@@ -21,9 +25,18 @@ _STYLES: Final = {Verdict.FINE: "green", Verdict.NOTE: "yellow", Verdict.WRONG: 
 
 
 def doctor(
-    coordinator: Annotated[list[str] | None, typer.Option(help="A coordinator.")] = None,
-    shard: Annotated[list[str] | None, typer.Option(help="A shard.")] = None,
-    provider_addr: Annotated[list[str] | None, typer.Option(help="A provider.")] = None,
+    coordinator: Annotated[
+        list[str] | None, typer.Option(help="A coordinator; may be repeated.", metavar="HOST:PORT")
+    ] = None,
+    shard: Annotated[
+        list[str] | None, typer.Option(help="A shard; may be repeated.", metavar="HOST:PORT")
+    ] = None,
+    provider_addr: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A provider, as the shard is given it.", metavar="[NAME=]HOST:PORT[@REGION]"
+        ),
+    ] = None,
     data_dir: Annotated[Path, typer.Option(help="Where state is kept.")] = Path(".bigfleet"),
     kubeconfig: Annotated[str, typer.Option(help="Look at this cluster, too.")] = "",
     context: Annotated[str, typer.Option(help="Context of the kubeconfig.")] = "",
@@ -34,10 +47,12 @@ def doctor(
     quiet: Annotated[bool, typer.Option("--quiet", help="Only what is wrong.")] = False,
 ) -> None:
     """Check an installation, and say how to mend what is wrong. Changes nothing."""
+    coordinators = addresses(coordinator, "--coordinator")
+    shards = addresses(shard, "--shard")
     with stage("Looking", quiet=quiet):
         found = asyncio.run(
             _look(
-                data_dir, coordinator or [], shard or [], provider_addr or [],
+                data_dir, coordinators, shards, provider_addr or [],
                 (tls_cert, tls_key, tls_ca), kubeconfig, context,
             )
         )  # fmt: skip
@@ -53,9 +68,9 @@ def doctor(
 
 async def _look(
     data_dir: Path,
-    coordinators: list[str],
-    shards: list[str],
-    providers: list[str],
+    coordinators: Sequence[str],
+    shards: Sequence[str],
+    providers: Sequence[str],
     tls: tuple[str, str, str],
     kubeconfig: str,
     context: str,
@@ -65,6 +80,7 @@ async def _look(
     from bigfleet.wire.errors import TlsFilesError
     from bigfleet.wire.tls import TlsFiles
 
+    sites = _sites(providers)
     try:
         files = TlsFiles.of(*tls)
     except TlsFilesError as error:
@@ -74,13 +90,23 @@ async def _look(
         credentials = files.read() if files is not None else None
     except TlsFilesError:
         # Told already; with such files nobody of the fleet can be asked.
-        coordinators, shards, providers, credentials = [], [], [], None
-    found += [f async for f in look_at_fleet(coordinators, shards, providers, credentials)]
+        coordinators, shards, sites, credentials = [], [], [], None
+    found += [f async for f in look_at_fleet(coordinators, shards, sites, credentials)]
     if kubeconfig or context:
         from bigfleet.cli.doctor.cluster import look_at_cluster
 
         found += [f async for f in look_at_cluster(kubeconfig, context)]
     return found
+
+
+def _sites(texts: Sequence[str]) -> list[ProviderSite]:
+    """The providers of `--provider-addr`."""
+    from bigfleet.shard.settings import provider_site
+
+    try:
+        return [provider_site(text) for text in texts]
+    except ValueError as error:
+        raise InputError(f"--provider-addr: {error}") from None
 
 
 def print_findings(found: Iterable[Finding]) -> None:

@@ -10,6 +10,8 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bigfleet.cli.doctor.findings import Finding, fine, note, wrong
+from bigfleet.provider import ProviderSite
+from bigfleet.wire.causes import shortly
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import coordinator_pb2_grpc, shardread_pb2, shardread_pb2_grpc
@@ -20,7 +22,7 @@ _SECONDS: Final = 4.0
 async def look_at_fleet(
     coordinators: Sequence[str],
     shards: Sequence[str],
-    providers: Sequence[str],
+    providers: Sequence[ProviderSite],
     credentials: grpc.ChannelCredentials | None,
 ) -> AsyncIterator[Finding]:
     """Everybody named, and whom they name."""
@@ -51,8 +53,8 @@ async def look_at_fleet(
     for address in known:
         async for finding in look_at_shard(address, credentials):
             yield finding
-    for address in providers:
-        yield await look_at_provider(address, credentials)
+    for site in providers:
+        yield await look_at_provider(site, credentials)
 
 
 async def look_at_shard(
@@ -85,27 +87,32 @@ async def look_at_shard(
         if provider.reachable:
             yield fine(about, f"{provider.machines:,} machines at {provider.address}")
         else:
-            text = f"not reachable by {status.shard_id}: {provider.last_error or 'no detail'}"
+            why = shortly(*provider.last_error.partition(": ")[::2]) or "no detail"
+            text = f"not reachable by {status.shard_id}: {why}"
             yield wrong(about, text, f"check that it runs at {provider.address}")
 
 
-async def look_at_provider(address: str, credentials: grpc.ChannelCredentials | None) -> Finding:
+async def look_at_provider(
+    site: ProviderSite, credentials: grpc.ChannelCredentials | None
+) -> Finding:
     """Whether a provider that is named answers."""
-    async with open_channel(address, credentials) as channel:
+    about = "Provider" if site.name == site.address else f"Provider {site.name}"
+    async with open_channel(site.address, credentials) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         try:
             answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=_SECONDS)
         except grpc.aio.AioRpcError as error:
-            return wrong("Provider", f"{address}: {said(error)}", remedy_of(error))
+            return wrong(about, f"{site.address}: {said(error)}", remedy_of(error))
     if answer.status == health_pb2.HealthCheckResponse.SERVING:
-        return fine("Provider", f"{address} serves")
-    return wrong("Provider", f"{address} does not serve yet", "see its /readyz, and its log")
+        return fine(about, f"{site.address} serves")
+    return wrong(about, f"{site.address} does not serve yet", "see its /readyz, and its log")
 
 
 def said(error: grpc.aio.AioRpcError) -> str:
     """A failed call in one line."""
-    lines = (error.details() or "").splitlines()
-    return f"{error.code().name}: {lines[0][:160]}" if lines else error.code().name
+    if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return f"no answer within {_SECONDS:g} s"
+    return shortly(error.code().name, error.details() or "")
 
 
 def remedy_of(error: grpc.aio.AioRpcError) -> str:
@@ -115,5 +122,7 @@ def remedy_of(error: grpc.aio.AioRpcError) -> str:
             return "use a certificate whose identity is bigfleet://readonly or bigfleet://admin"
         case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.DEADLINE_EXCEEDED:
             return "check that it runs, its address, and whether both sides use TLS or neither"
+        case grpc.StatusCode.UNIMPLEMENTED:
+            return "check the address: somebody else listens there, or an older version"
         case _:
             return "read its log"
