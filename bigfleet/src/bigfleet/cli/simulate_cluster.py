@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bigfleet.cli.errors import FailureError, InputError
 from bigfleet.cli.output import Output, out, plain, print_document, table
+
+if TYPE_CHECKING:
+    from bigfleet.simcluster.summary import Summary
 
 CLUSTER_EXAMPLES = (
     "Examples: bigfleet simulate cluster --shard 127.0.0.1:7780 --clusters 3  |  "
@@ -65,4 +68,13 @@ def cluster(
     else:
         print_document(summary.document(), output)
     if not summary.ok:
-        raise FailureError(summary.trouble or "not every cluster was connected at the end")
+        raise FailureError(_why(summary, shard))
+
+
+def _why(summary: Summary, shard: str) -> str:
+    """What kept clusters from being connected at the end."""
+    if summary.connected or not summary.trouble:
+        few = f"{summary.connected:,} of {summary.clusters:,} clusters were connected at the end"
+        return f"{few}: {summary.trouble}" if summary.trouble else few
+    tls = "--tls-cert, --tls-key and --tls-ca where it speaks TLS"
+    return f"no session with the shard at {shard}: {summary.trouble}; check that it runs, and {tls}"

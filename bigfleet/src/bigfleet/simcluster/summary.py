@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bigfleet.simcluster.fleet import SimFleet
+from bigfleet.wire.causes import shortly
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
 
 COUNTS: Final = (
@@ -137,7 +138,8 @@ def summarise(fleet: SimFleet, seconds: float, cpu_seconds: float) -> Summary:
 def _trouble(fleet: SimFleet) -> str:
     if fleet.stats.rejection:
         return f"roll-up refused: {fleet.stats.rejection}"
-    return next((one.last_end for one in fleet if one.last_end and not one.connected), "")
+    ends = (one.last_end for one in fleet if one.last_end and not one.connected)
+    return shortly(*next(ends, "").partition(": ")[::2])
 
 
 def _reason(number: int) -> str:

@@ -6,7 +6,8 @@
     session    a cluster's stream to its shard, and the pauses between two
     fencing    the tokens a shard puts on its mutations
     tls        three files, looked at again when they change
-    floor      TLS 1.3 or newer
+    floor      TLS 1.3 or newer, and no lines of gRPC's own
+    causes     why there is no connection, in words
 
 Who calls whom, and when, is told elsewhere.
 """

@@ -1,10 +1,14 @@
-"""TLS 1.3 or newer, for a library that has no setting for it.
+"""What grpc has to find in the environment when it starts, so this is imported before it.
 
-grpcio offers TLS 1.2 and 1.3. A cipher suite that exists below 1.3 only, and that no peer ever
-picks, leaves 1.2 with nothing to agree on and 1.3 as it was. The variable is read when grpc starts,
-so this module has to be imported before it.
+TLS 1.3 or newer, for a library that has no setting for it: grpcio offers TLS 1.2 and 1.3. A cipher
+suite that exists below 1.3 only, and that no peer ever picks, leaves 1.2 with nothing to agree on
+and 1.3 as it was.
+
+Silence of its C library: what that writes to stderr we say ourselves, in words. Whoever looks for
+a fault in it sets GRPC_VERBOSITY.
 """
 
 import os
 
 os.environ.setdefault("GRPC_SSL_CIPHER_SUITES", "PSK-AES128-CBC-SHA")
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
