@@ -52,4 +52,4 @@ echo "Installing $(grep -c '==' "$lock") locked packages from $lock"
 with_uv || { echo "Installing with pip" && pip install --require-hashes -r "$lock"; }
 echo "Installing our distributions: $*"
 pip install --no-deps --no-build-isolation "${editable[@]}"
-echo "Ready: $venv"
+echo "Ready: $venv. To call its commands by name: export PATH=\"$(cd "$venv/bin" && pwd):\$PATH\""

@@ -91,3 +91,15 @@ def test_every_command_of_a_page_exists(page: Path) -> None:
 
 def test_there_are_many() -> None:
     assert sum(len(commands(page)) for page in PAGES) > 200
+
+
+FIRST = ("concepts", "plan-and-bench", "run-a-shard", "run-the-control-plane", "simulate-clusters",
+         "dashboard", "bigfleetctl")  # fmt: skip
+"""Guides that somebody with a checkout reads first."""
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "tools" / "setup.sh",
+                                  *(ROOT / "docs" / "guides" / f"{name}.md" for name in FIRST)],
+                         ids=lambda page: page.stem)  # fmt: skip
+def test_where_commands_are_called_by_name_it_says_how_the_shell_finds_them(page: Path) -> None:
+    assert re.search(r"export PATH=.*\$PATH", page.read_text("utf-8"))
