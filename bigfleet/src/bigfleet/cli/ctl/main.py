@@ -47,7 +47,12 @@ app = typer.Typer(
 
 _ZONE: Final = "topology.kubernetes.io/zone=eu-1a"
 _COMMANDS: Final[tuple[tuple[str, str, Callable[..., None], str], ...]] = (
-    ("Look first", "status", status.status, "status | status --shard-addr s-1:7780"),
+    (
+        "Look first",
+        "status",
+        status.status,
+        "status | status --wait 60s | status --shard-addr s-1:7780",
+    ),
     (
         "Look first",
         "inspect-needs",

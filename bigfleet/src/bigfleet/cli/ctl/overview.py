@@ -141,6 +141,11 @@ class Overview:
         """Whether all machines were counted."""
         return all(shard.answers and not shard.counted.trouble for shard in self.shards)
 
+    @property
+    def decides(self) -> bool:
+        """Whether there are shards, and every one of them answers and has decided."""
+        return bool(self.shards) and all(look.answers and look.cycle for look in self.shards)
+
     def machines(self, *states: str) -> int:
         """Machines in these states; in all when none is named."""
         if not states:

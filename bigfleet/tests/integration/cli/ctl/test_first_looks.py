@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ctlfleet import CannedCoordinator, CannedShard, ctl, entry, serving, status
+from bigfleet_api.v1alpha1 import shardread_pb2 as read
+from ctlfleet import CannedCoordinator, CannedShard, ctl, deaf, entry, serving, status
 from ctlworld import World
 
 HERE = Path(__file__).parent
@@ -136,3 +137,36 @@ def test_machines_that_cannot_be_counted_are_said_to_be_so(fleet: World) -> None
     assert "machines of shard s-1 are not all counted, nor is their spend" in text
     assert "wait longer with --timeout" in text
     assert "at least $4.00 per hour" in text
+
+
+def test_a_fleet_that_comes_up_can_be_waited_for() -> None:
+    coordinator, late = CannedCoordinator(), CannedShard(status("s-1"))
+    late.status.cycle = 0
+    look = late.GetStatus
+
+    def deciding(request: read.GetStatusRequest, context: object) -> read.ShardStatus:
+        answer = read.ShardStatus()
+        answer.CopyFrom(look(request, context))
+        late.status.cycle += 1
+        return answer
+
+    late.GetStatus = deciding  # type: ignore[method-assign]
+    with serving(coordinator) as at, serving(late) as address:
+        coordinator.shards = [entry("s-1", address)]
+        result = ctl("--coordinator", at, "status", "--wait", "30s")
+    assert result.exit_code == 0, result.output
+    assert late.methods().count("GetStatus") == 2
+
+
+def test_waiting_for_a_fleet_ends() -> None:
+    coordinator = CannedCoordinator()
+    with serving(coordinator) as at:
+        result = ctl("--coordinator", at, "status", "--wait", "3s")
+    assert result.exit_code == 1
+    assert coordinator.methods().count("ListShards") > 3
+    assert "not every shard decides after 3s" in result.stderr
+    with deaf() as nobody:
+        result = ctl("--coordinator", nobody, "status", "--wait", "2s")
+    assert result.exit_code == 1
+    assert "nobody listens there" in result.stderr
+    assert ctl("status", "--wait", "long").exit_code == 2
