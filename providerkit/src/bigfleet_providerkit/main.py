@@ -53,7 +53,7 @@ def main(
 def run(spec: ProviderSpec[O], argv: list[str], environ: Mapping[str, str]) -> int:
     """Do what the command line says; the exit code."""
     plain = {word.lstrip("-") for word in argv if word.startswith("-")}
-    program = f"bigfleet-provider-{spec.name}"
+    program = spec.program or f"bigfleet-provider-{spec.name}"
     if "version" in plain:
         print(f"{program} {spec.version} (providerkit {__version__})")
         return 0

@@ -132,6 +132,8 @@ class ProviderSpec(Generic[O]):
     pinned_host_keys: bool = False
     live_prices: bool = True
     always_fake: bool = False
+    program: str = ""
+    """How the executable is called, where that is not bigfleet-provider- and the name."""
 
     def buckets(self, options: O) -> Sequence[Bucket]:
         """The default mix."""

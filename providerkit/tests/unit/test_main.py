@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -21,3 +22,14 @@ def test_a_provider_is_served_on_uvloop(monkeypatch: pytest.MonkeyPatch) -> None
 
     assert module.run(SPEC, [], {}) == 0
     assert seen == ["uvloop"]
+
+
+def test_a_provider_calls_itself_what_its_executable_is_called(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    module = importlib.import_module("bigfleet_providerkit.main")
+    assert module.run(SPEC, ["--help"], {}) == 0
+    scripts = {script.name for script in entry_points(group="console_scripts")}
+    usage, program, *_ = capsys.readouterr().out.split()
+    assert (usage, program) == ("usage:", "bigfleet-fault-provider")
+    assert program in scripts

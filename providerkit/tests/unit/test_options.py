@@ -1,5 +1,6 @@
 """Options: three sources, every spelling, one-line complaints."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -150,3 +151,16 @@ def test_help_names_every_option_with_default_environment_and_example() -> None:
     assert "default: 2m0s" in text
     table = option_table(CloudOptions, lambda name: name == "token")
     assert "| `--token` | none | `BIGFLEET_PROVIDER_TOKEN`, `CLOUD_TOKEN` | secret |" in table
+
+
+def test_every_example_of_the_help_is_one_command() -> None:
+    _, _, rest = help_text("bigfleet-provider-x", "X.", CloudOptions).partition("Examples:\n")
+    lines = rest.partition("\n\n")[0].splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert program == "bigfleet-provider-x"
+        assert "|" not in words
+        given = [word for word in words if word not in ("--yes", "--output", "json")]
+        _, commands = parse_options(CloudOptions, given, {"BIGFLEET_PROVIDER_STATE": "memory"})
+        assert set(commands) <= {"check", "inspect", "sweep"}

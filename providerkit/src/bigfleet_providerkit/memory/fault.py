@@ -171,6 +171,7 @@ SPEC = ProviderSpec(
     consistency_window=0.0,
     live_prices=False,
     always_fake=True,
+    program="bigfleet-fault-provider",
 )
 
 
