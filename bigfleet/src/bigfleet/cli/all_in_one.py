@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from bigfleet.cli.helping import examples
+
 if TYPE_CHECKING:
     from bigfleet.cli.all_in_one_settings import AllInOneSettings
 
-EXAMPLES = (
-    "Examples: bigfleet all-in-one --provider-addr cloud=127.0.0.1:9001  |  "
-    "bigfleet all-in-one --data-dir /var/lib/bigfleet --listen :7780 --coordinator-listen :7790"
+EXAMPLES = examples(
+    "bigfleet all-in-one --provider-addr cloud=127.0.0.1:9001",
+    "bigfleet all-in-one --data-dir /var/lib/bigfleet --listen :7780 --coordinator-listen :7790",
 )
 
 

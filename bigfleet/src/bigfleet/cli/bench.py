@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.helping import HelpfulCommand, HelpfulGroup, examples
 from bigfleet.cli.output import (
+    Form,
     Output,
+    Quiet,
     err,
     out,
     plain,
@@ -27,24 +30,28 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     help="Measure the engine; every result is checked.",
-    epilog="Example: bigfleet bench engine --workload cold --machines 5000",
+    cls=HelpfulGroup,
+    epilog=examples("bigfleet bench engine --workload cold --machines 5000"),
 )
 
-ENGINE_EXAMPLES = (
-    "Examples: bigfleet bench engine --scenario examples/first-fleet.json --cycles 200  |  "
-    "bigfleet bench engine --workload cold --machines 50000 --output json  |  "
-    "bigfleet bench engine --suite"
+ENGINE_EXAMPLES = examples(
+    "bigfleet bench engine --scenario examples/first-fleet.json --cycles 200",
+    "bigfleet bench engine --workload cold --machines 50000 --output json",
+    "bigfleet bench engine --suite",
 )
-Quiet = Annotated[bool, typer.Option("--quiet", help="No signs of progress.")]
+SUITE_EXAMPLES = examples(
+    "bigfleet bench suite --out bench/results.json",
+    "bigfleet bench suite --sizes 5000 --output json",
+)
+FIRST_EXAMPLES = examples("bigfleet bench first-cycle --machines 50000")
 Cycles = Annotated[int, typer.Option(help="Timed cycles.", min=1, max=1_000_000)]
 JsonOut = Annotated[
     Path | None,
     typer.Option("--json", help="Also write the result as JSON into a file.", metavar="OUT"),
 ]
-Form = Annotated[Output, typer.Option("--output", "-o", help="How to print it.")]
 
 
-@app.command(epilog=ENGINE_EXAMPLES)
+@app.command(cls=HelpfulCommand, epilog=ENGINE_EXAMPLES)
 def engine(
     scenario: Annotated[Path | None, typer.Option(help="A scenario file.", metavar="FILE")] = None,
     workload: Annotated[
@@ -93,11 +100,7 @@ def engine(
         _print_measurement(found, cycles)
 
 
-@app.command(
-    "suite",
-    epilog="Examples: bigfleet bench suite --out bench/results.json  |  "
-    "bigfleet bench suite --sizes 5000 --output json",
-)
+@app.command("suite", cls=HelpfulCommand, epilog=SUITE_EXAMPLES)
 def suite_command(
     path: Annotated[
         Path | None,
@@ -123,7 +126,7 @@ def suite_command(
     _run_suite(path, only, _sizes(sizes), _outside(outside or []), output, quiet=quiet)
 
 
-@app.command("first-cycle", epilog="Example: bigfleet bench first-cycle --machines 50000")
+@app.command("first-cycle", cls=HelpfulCommand, epilog=FIRST_EXAMPLES)
 def first_cycle(
     machines: Annotated[int, typer.Option(help="Machines of the fleet.")] = 50_000,
     output: Form = Output.TABLE,

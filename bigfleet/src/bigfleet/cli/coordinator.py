@@ -6,13 +6,15 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from bigfleet.cli.helping import examples
+
 if TYPE_CHECKING:
     from bigfleet.coordinator.settings import CoordinatorSettings
 
 SWITCH_SECONDS: Final = 0.0005
-EXAMPLES = (
-    "Examples: bigfleet coordinator --data-dir /var/lib/bigfleet  |  bigfleet coordinator --id c-1 "
-    "--advertise-addr c-1.example.com:7790 --store etcd://e-1:2379,e-2:2379,e-3:2379"
+EXAMPLES = examples(
+    "bigfleet coordinator --data-dir /var/lib/bigfleet",
+    "bigfleet coordinator --id c-1 --advertise-addr c-1:7790 --store etcd://e-1:2379,e-2:2379",
 )
 
 

@@ -9,14 +9,15 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.helping import examples
 
 if TYPE_CHECKING:
     from bigfleet.cli.dashboard_settings import DashboardSettings
 
-EXAMPLES = (
-    "Examples: bigfleet dashboard --coordinator 127.0.0.1:7790  |  bigfleet dashboard --listen "
-    ":8700 --coordinator c-1:7790 --coordinator c-2:7790 --auth-header X-Forwarded-User "
-    "--auth-proxy 10.0.0.0/8  |  bigfleet dashboard --shard 127.0.0.1:7780"
+EXAMPLES = examples(
+    "bigfleet dashboard --coordinator 127.0.0.1:7790",
+    "bigfleet dashboard --shard 127.0.0.1:7780",
+    "bigfleet dashboard --listen :8700 --auth-header X-Forwarded-User --auth-proxy 10.0.0.0/8",
 )
 
 

@@ -13,8 +13,8 @@ import sys
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
+from bigfleet.cli.helping import HelpfulGroup
 from bigfleet.model.errors import ModelError
 from bigfleet.simulate.errors import SimulateError
 
@@ -38,7 +38,7 @@ class FailureError(CommandError):
     """The command could not do what it was asked."""
 
 
-class OneLineGroup(TyperGroup):
+class OneLineGroup(HelpfulGroup):
     """Commands whose refusals are one line, for people and for logs, instead of a panel."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:

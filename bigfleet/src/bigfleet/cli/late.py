@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from bigfleet.cli.errors import OneLineGroup
+from bigfleet.cli.helping import HelpfulCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Late:
         app = typer.Typer(
             pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None
         )
-        app.command(name, epilog=getattr(module, "EXAMPLES", ""))(maker())
+        app.command(name, cls=HelpfulCommand, epilog=getattr(module, "EXAMPLES", ""))(maker())
         return get_command(app)
 
 

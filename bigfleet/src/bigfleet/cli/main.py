@@ -18,6 +18,7 @@ from bigfleet.cli.demo.command import app as demo_app
 from bigfleet.cli.doctor.command import EXAMPLES as DOCTOR_EXAMPLES
 from bigfleet.cli.doctor.command import doctor
 from bigfleet.cli.errors import PROGRAM
+from bigfleet.cli.helping import HelpfulCommand, examples
 from bigfleet.cli.late import LateGroup
 from bigfleet.cli.plan import EXAMPLES as PLAN_EXAMPLES
 from bigfleet.cli.plan import plan
@@ -29,11 +30,14 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Fleet-level capacity for Kubernetes: which machines serve which cluster.",
-    epilog="Examples: bigfleet demo  |  bigfleet plan --scenario examples/first-fleet.json  |  "
-    "bigfleet bench engine --suite",
+    epilog=examples(
+        "bigfleet demo",
+        "bigfleet plan --scenario examples/first-fleet.json",
+        "bigfleet bench engine --suite",
+    ),
 )
-app.command(epilog=PLAN_EXAMPLES)(plan)
-app.command(epilog=DOCTOR_EXAMPLES)(doctor)
+app.command(cls=HelpfulCommand, epilog=PLAN_EXAMPLES)(plan)
+app.command(cls=HelpfulCommand, epilog=DOCTOR_EXAMPLES)(doctor)
 app.add_typer(demo_app, name="demo")
 app.add_typer(bench_app, name="bench")
 app.add_typer(simulate_app, name="simulate")

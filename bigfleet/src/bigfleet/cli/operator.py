@@ -6,12 +6,14 @@ import asyncio
 import gc
 from typing import TYPE_CHECKING, Any
 
+from bigfleet.cli.helping import examples
+
 if TYPE_CHECKING:
     from bigfleet.operator.settings import OperatorSettings
 
-EXAMPLES = (
-    "Examples: bigfleet operator --cluster-id prod-eu --shard-addr shard-0.fleet:7780 "
-    "--bootstrap-template kubeadm  |  bigfleet operator --config operator.yaml"
+EXAMPLES = examples(
+    "bigfleet operator --cluster-id shop --shard-addr s-1:7780 --bootstrap-template kubeadm",
+    "bigfleet operator --config operator.yaml",
 )
 
 

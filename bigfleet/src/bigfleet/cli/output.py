@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
+import typer
 import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -35,6 +37,10 @@ class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+Form = Annotated[Output, typer.Option("--output", "-o", help="How to print it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No signs of progress.")]
 
 
 def print_document(document: object, output: Output) -> None:

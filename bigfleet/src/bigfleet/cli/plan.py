@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from bigfleet.cli.output import Output, print_document, stage
+from bigfleet.cli.helping import examples
+from bigfleet.cli.output import Form, Output, Quiet, print_document, stage
 from bigfleet.cli.waking import wake
 
-EXAMPLES = (
-    "Examples: bigfleet plan --scenario examples/first-fleet.json  |  "
-    "bigfleet plan --scenario examples/short-of-gpus.json --explain 2  |  "
-    "bigfleet plan --scenario fleet.json --output json"
+EXAMPLES = examples(
+    "bigfleet plan --scenario examples/first-fleet.json",
+    "bigfleet plan --scenario examples/short-of-gpus.json --explain 2",
+    "bigfleet plan --scenario fleet.json --output json",
 )
 
 
@@ -23,9 +24,9 @@ def plan(
         int | None,
         typer.Option(help="Explain one need, by its place in the file from 0.", metavar="NEED"),
     ] = None,
-    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
+    output: Form = Output.TABLE,
     workers: Annotated[int, typer.Option(help="Workers of phase 1.", min=1, max=64)] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No signs of progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Decide once for a fleet and its demand, and say what and why."""
     with stage(f"Reading {scenario}", quiet=quiet):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from bigfleet.cli.helping import examples
+
 if TYPE_CHECKING:
     from bigfleet.podcontroller.settings import PodControllerSettings
 
-EXAMPLES = (
-    "Examples: bigfleet pod-controller  |  bigfleet pod-controller --kubeconfig ~/.kube/config "
-    "--priority-class-defaults penalties.yaml --adopt-foreign-nodes=false"
+EXAMPLES = examples(
+    "bigfleet pod-controller",
+    "bigfleet pod-controller --kubeconfig ~/.kube/config --adopt-foreign-nodes=false",
+    "bigfleet pod-controller --priority-class-defaults penalties.yaml",
 )
 
 

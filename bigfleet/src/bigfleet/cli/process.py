@@ -54,7 +54,9 @@ def process_command(
             raise FailureError("a part of the component failed; its log says which") from error
 
     parameters = [_parameter(flag) for flag in settings.flags()]
-    parameters.append(_option("config", Path | None, "A YAML file with the same keys."))
+    parameters.append(
+        _option("config", Path | None, "A YAML file with the same keys.", metavar="FILE")
+    )
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
@@ -78,11 +80,13 @@ def _parameter(flag: Flag) -> inspect.Parameter:
     if flag.is_switch:
         return _option(flag.field, bool | None, words, f"{flag.name}/--no-{flag.name[2:]}")
     kind: Any = list[str] | None if flag.is_repeatable else str | None
-    return _option(flag.field, kind, words, flag.name)
+    return _option(flag.field, kind, words, flag.name, metavar=flag.value)
 
 
-def _option(field: str, kind: Any, words: str, *names: str) -> inspect.Parameter:
-    option = typer.Option(*names, help=words, show_default=False)
+def _option(
+    field: str, kind: Any, words: str, *names: str, metavar: str | None = None
+) -> inspect.Parameter:
+    option = typer.Option(*names, help=words, show_default=False, metavar=metavar)
     return inspect.Parameter(
         field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option]
     )

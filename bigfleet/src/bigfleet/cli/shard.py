@@ -7,6 +7,8 @@ import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
+from bigfleet.cli.helping import examples
+
 if TYPE_CHECKING:
     from bigfleet.shard.settings import ShardSettings
 
@@ -14,9 +16,9 @@ SWITCH_SECONDS = 0.002
 COLLECT_AFTER = (10_000, 20, 20)
 """Objects between two collections. What waits for one is little: almost everything here is freed
 by its count, and a look at all that lives would hold up every session."""
-EXAMPLES = (
-    "Examples: bigfleet shard --shard-id s-1 --provider-addr cloud=127.0.0.1:9001@eu  |  "
-    "BIGFLEET_SHARD_ID=s-1 bigfleet shard --config shard.yaml --dry-run"
+EXAMPLES = examples(
+    "bigfleet shard --shard-id s-1 --provider-addr cloud=127.0.0.1:9001@eu",
+    "bigfleet shard --config shard.yaml --dry-run",
 )
 
 

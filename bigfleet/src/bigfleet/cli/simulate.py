@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bigfleet.cli.helping import HelpfulCommand, HelpfulGroup, examples
 from bigfleet.cli.loop_document import loop_document, totals
-from bigfleet.cli.output import Output, out, plain, print_document, stage, steps, table, write_text
+from bigfleet.cli.output import (
+    Form,
+    Output,
+    Quiet,
+    out,
+    plain,
+    print_document,
+    stage,
+    steps,
+    table,
+    write_text,
+)
 from bigfleet.cli.simulate_cluster import CLUSTER_EXAMPLES, cluster
 from bigfleet.cli.simulate_demo import demo
 from bigfleet.cli.waking import wake
@@ -19,28 +31,31 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     help="Run the engine in a modelled world.",
-    epilog="Example: bigfleet simulate loop --scenario examples/first-fleet.json",
+    cls=HelpfulGroup,
+    epilog=examples("bigfleet simulate loop --scenario examples/first-fleet.json"),
 )
 
-LOOP_EXAMPLES = (
-    "Examples: bigfleet simulate loop --scenario examples/first-fleet.json --cycles 100  |  "
-    "bigfleet simulate loop --scenario fleet.json --create-delay 0..50 --drain-delay 0..50 --seed 7"
+LOOP_EXAMPLES = examples(
+    "bigfleet simulate loop --scenario examples/first-fleet.json --cycles 100",
+    "bigfleet simulate loop --scenario fleet.json --create-delay 0..50 --drain-delay 0..50",
 )
-SCENARIO_EXAMPLES = (
-    "Examples: bigfleet simulate scenario --workload cold --machines 5000 --out cold.json  |  "
-    "bigfleet simulate scenario --workload steady --machines 50000 --out -"
+SCENARIO_EXAMPLES = examples(
+    "bigfleet simulate scenario --workload cold --machines 5000 --out cold.json",
+    "bigfleet simulate scenario --workload steady --machines 50000 --out -",
+)
+DEMO_EXAMPLES = examples(
+    "bigfleet simulate demo",
+    "bigfleet simulate demo --plain --cycles 60",
+    "bigfleet simulate demo --cycles 60 --output json",
 )
 _QUIET_TAIL = 3
 """Cycles in which nothing happens are shown this many times, then left out."""
 
-app.command(epilog=CLUSTER_EXAMPLES)(cluster)
-app.command(
-    epilog="Examples: bigfleet simulate demo  |  bigfleet simulate demo --plain --cycles 60  |  "
-    "bigfleet simulate demo --cycles 60 --output json"
-)(demo)
+app.command(cls=HelpfulCommand, epilog=CLUSTER_EXAMPLES)(cluster)
+app.command(cls=HelpfulCommand, epilog=DEMO_EXAMPLES)(demo)
 
 
-@app.command(epilog=LOOP_EXAMPLES)
+@app.command(cls=HelpfulCommand, epilog=LOOP_EXAMPLES)
 def loop(
     scenario: Annotated[Path, typer.Option(help="The scenario file.", metavar="FILE")],
     cycles: Annotated[int, typer.Option(help="How many cycles.", min=1, max=1_000_000)] = 100,
@@ -54,8 +69,8 @@ def loop(
         str, typer.Option(help="Cycles a Drain takes.", metavar="A..B")
     ] = "0..6",
     seed: Annotated[int, typer.Option(help="Of the delays.", min=0)] = 1,
-    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No signs of progress.")] = False,
+    output: Form = Output.TABLE,
+    quiet: Quiet = False,
 ) -> None:
     """Carry plans out with random delays at constant demand, until nothing happens any more."""
     with stage(f"Reading {scenario}", quiet=quiet):
@@ -75,7 +90,7 @@ def loop(
         print_document(loop_document(running), output)
 
 
-@app.command(epilog=SCENARIO_EXAMPLES)
+@app.command(cls=HelpfulCommand, epilog=SCENARIO_EXAMPLES)
 def scenario(
     workload: Annotated[str, typer.Option(help="steady, gangs, gangs-whole, cold, reclaim, ...")],
     path: Annotated[Path, typer.Option("--out", help="The file; - is stdout.", metavar="FILE")],

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bigfleet.cli.errors import FailureError, InputError
-from bigfleet.cli.output import Output, out, plain, print_document, table
+from bigfleet.cli.helping import examples
+from bigfleet.cli.output import Form, Output, Quiet, out, plain, print_document, table
 
 if TYPE_CHECKING:
     from bigfleet.simcluster.summary import Summary
 
-CLUSTER_EXAMPLES = (
-    "Examples: bigfleet simulate cluster --shard 127.0.0.1:7780 --clusters 3  |  "
-    "bigfleet simulate cluster --shard 127.0.0.1:7780 --clusters 1000 --rows 100 --duration 60s "
-    "--output json"
+CLUSTER_EXAMPLES = examples(
+    "bigfleet simulate cluster --shard 127.0.0.1:7780 --clusters 3",
+    "bigfleet simulate cluster --shard 127.0.0.1:7780 --clusters 1000 --duration 60s -o json",
 )
 
 
@@ -24,16 +24,20 @@ def cluster(
     shard: Annotated[str, typer.Option(help="The shard's address.", metavar="HOST:PORT")],
     clusters: Annotated[int, typer.Option(help="How many clusters.")] = 10,
     rows: Annotated[int, typer.Option(help="Rows of demand of each.")] = 20,
-    interval: Annotated[str, typer.Option(help="Time between two roll-ups.")] = "10s",
-    duration: Annotated[str, typer.Option(help="How long; until a signal where empty.")] = "",
+    interval: Annotated[
+        str, typer.Option(help="Time between two roll-ups.", metavar="DURATION")
+    ] = "10s",
+    duration: Annotated[
+        str, typer.Option(help="How long; until a signal where empty.", metavar="DURATION")
+    ] = "",
     churn: Annotated[float, typer.Option(help="Share of objects that change per roll-up.")] = 0.02,
     seed: Annotated[int, typer.Option(help="Of all random choices.", min=0)] = 1,
     prefix: Annotated[str, typer.Option(help="Clusters are called PREFIX-0000 and on.")] = "sim",
     tls_cert: Annotated[str, typer.Option(help="Certificate; may name {cluster}.")] = "",
     tls_key: Annotated[str, typer.Option(help="Its key.")] = "",
     tls_ca: Annotated[str, typer.Option(help="CA bundle.")] = "",
-    output: Annotated[Output, typer.Option(help="How to print the summary.")] = Output.TABLE,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No signs of progress.")] = False,
+    output: Form = Output.TABLE,
+    quiet: Quiet = False,
 ) -> None:
     """Speak the operator's side of the session for many clusters, and say what came of it."""
     from bigfleet.observe.settings import parse_duration

@@ -9,7 +9,7 @@ import typer
 
 from bigfleet.cli.errors import InputError
 from bigfleet.cli.loop_document import loop_document, totals
-from bigfleet.cli.output import Output, out, plain, print_document
+from bigfleet.cli.output import Output, Quiet, out, plain, print_document
 from bigfleet.cli.waking import wake
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def demo(
     output: Annotated[
         Output, typer.Option("--output", "-o", help="How to print it; other forms need --cycles.")
     ] = Output.TABLE,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No signs of progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Watch a fleet of 120 machines serve three clusters whose demand moves.
 

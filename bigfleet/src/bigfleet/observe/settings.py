@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Self, Union, get_args, get_origin
 
 import yaml
 from pydantic import AfterValidator, BeforeValidator, ValidationError
@@ -24,6 +25,7 @@ FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))+")
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
+_VALUES: Final[Mapping[Any, str]] = {int: "N", float: "NUMBER", Path: "PATH"}
 _SERVICE_LINK: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT(_\d+_(TCP|UDP)(_\w+)?)?$")
 """Kubernetes puts variables like BIGFLEET_SHARD_SERVICE_HOST into every container."""
 
@@ -88,6 +90,8 @@ class Flag:
     """As one would write it; empty when there is none."""
     is_switch: bool
     is_repeatable: bool
+    value: str
+    """What is to be written after it: `N`, `DURATION`, `text|json`."""
 
     @property
     def name(self) -> str:
@@ -143,9 +147,10 @@ class ProcessSettings(BaseSettings):
         for name, field in cls.model_fields.items():
             default = "" if field.is_required() else _shown(field.default, field.metadata)
             repeatable = NoDecode in field.metadata
-            found.append(
-                Flag(name, field.description or "", default, field.annotation is bool, repeatable)
-            )
+            is_switch = field.annotation is bool
+            value = value_of(name, field.annotation, field.metadata)
+            words = field.description or ""
+            found.append(Flag(name, words, default, is_switch, repeatable, value))
         return found
 
     @classmethod
@@ -194,6 +199,23 @@ def _in_words(error: ValidationError, origin: Mapping[str, str]) -> str:
         return f"{flag_of(field)} is missing: give it, or {variable_of(field)}"
     said = str(first["msg"]).removeprefix("Value error, ")
     return f"{origin[field]}: {said}" if field in origin else said
+
+
+def value_of(name: str, annotation: Any, metadata: Iterable[Any]) -> str:
+    """What a flag is followed by, as its help shows it."""
+    if any(isinstance(m, BeforeValidator) and m.func is parse_duration for m in metadata):
+        return "DURATION"
+    if get_origin(annotation) is Literal:
+        return "|".join(map(str, get_args(annotation)))
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        return value_of(name, inner, more)
+    some = [each for each in get_args(annotation) if each is not NoneType]
+    if get_origin(annotation) in (Union, UnionType) and len(some) == 1:
+        return value_of(name, some[0], ())
+    if annotation in _VALUES:
+        return _VALUES[annotation]
+    return "ADDRESS" if name.endswith(("addr", "listen")) else "TEXT"
 
 
 def _shown(value: object, metadata: list[Any]) -> str:

@@ -11,15 +11,15 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from bigfleet.cli.errors import STOPPED, CommandError, InputError
+from bigfleet.cli.helping import HelpfulGroup
 
 PROGRAM: Final = "bigfleetctl"
 _STAY: Final = frozenset({"--help", "--version", "--install-completion", "--show-completion"})
 
 
-class CtlGroup(TyperGroup):
+class CtlGroup(HelpfulGroup):
     """The commands of bigfleetctl."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -29,6 +29,7 @@ from bigfleet.cli.ctl import (
 )
 from bigfleet.cli.ctl.asking import DEFAULT_COORDINATOR, Ctl, Edge, Options, addresses
 from bigfleet.cli.ctl.groups import PROGRAM, CtlGroup
+from bigfleet.cli.helping import HelpfulCommand, examples
 from bigfleet.cli.output import Output, out
 
 _WIDE: Final = 200
@@ -41,8 +42,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Look into a running fleet, and tell it what to do.\n\n"
     "Global options may stand before or after the command.",
-    epilog="Examples: bigfleetctl status  |  bigfleetctl inspect-needs --unmet --cluster shop  |  "
-    "bigfleetctl --coordinator c-1:7790 --coordinator c-2:7790 list-shards --output json",
+    epilog=examples(
+        "bigfleetctl status",
+        "bigfleetctl inspect-needs --unmet --cluster shop",
+        "bigfleetctl --coordinator c-1:7790 --coordinator c-2:7790 list-shards --output json",
+    ),
 )
 
 _ZONE: Final = "topology.kubernetes.io/zone=eu-1a"
@@ -136,8 +140,8 @@ for _panel, _name, _command, _examples in _COMMANDS:
     app.command(
         _name,
         rich_help_panel=_panel,
-        epilog="Examples: "
-        + "  |  ".join(f"{PROGRAM} {example.strip()}" for example in _examples.split(" | ")),
+        cls=HelpfulCommand,
+        epilog=examples(*(f"{PROGRAM} {example}" for example in _examples.split(" | "))),
     )(_command)
 app.add_typer(snapshots.app, name="snapshot", rich_help_panel="Backup")
 
@@ -172,7 +176,12 @@ def root(
         ),
     ] = None,
     timeout: Annotated[
-        str, typer.Option(help="How long to wait for each answer.", envvar="BIGFLEETCTL_TIMEOUT")
+        str,
+        typer.Option(
+            help="How long to wait for each answer.",
+            metavar="DURATION",
+            envvar="BIGFLEETCTL_TIMEOUT",
+        ),
     ] = "10s",
     tls_cert: Annotated[
         str, typer.Option(help="Certificate, for mTLS.", envvar="BIGFLEETCTL_TLS_CERT")

@@ -21,6 +21,7 @@ from bigfleet.cli.ctl.groups import CtlGroup
 from bigfleet.cli.ctl.listing import print_done
 from bigfleet.cli.ctl.words import moment, plural
 from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.helping import HelpfulCommand, examples
 from bigfleet.cli.output import stage
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SAVE_EXAMPLES: Final = "Examples: bigfleetctl snapshot save fleet.json"
-RESTORE_EXAMPLES: Final = (
-    "Examples: bigfleetctl snapshot restore fleet.json --store sqlite --data-dir DIR  |  "
-    "bigfleetctl snapshot restore fleet.json --store etcd://e-1:2379,e-2:2379,e-3:2379"
+SAVE_EXAMPLES: Final = examples("bigfleetctl snapshot save fleet.json")
+RESTORE_EXAMPLES: Final = examples(
+    "bigfleetctl snapshot restore fleet.json --store sqlite --data-dir /var/lib/bigfleet",
+    "bigfleetctl snapshot restore fleet.json --store etcd://e-1:2379,e-2:2379,e-3:2379",
 )
 
 app = typer.Typer(
@@ -43,7 +44,7 @@ app = typer.Typer(
 )
 
 
-@app.command(epilog=SAVE_EXAMPLES)
+@app.command(cls=HelpfulCommand, epilog=SAVE_EXAMPLES)
 def save(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="Where to write it.")],
@@ -71,7 +72,7 @@ def save(
     )
 
 
-@app.command(epilog=RESTORE_EXAMPLES)
+@app.command(cls=HelpfulCommand, epilog=RESTORE_EXAMPLES)
 def restore(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="The snapshot.")],

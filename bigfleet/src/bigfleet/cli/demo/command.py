@@ -14,12 +14,19 @@ import typer
 
 from bigfleet.cli.demo.layout import Addresses, Layout, Part
 from bigfleet.cli.demo.scenarios import SCENARIOS
-from bigfleet.cli.output import Output, err, out, plain, print_document, table
+from bigfleet.cli.helping import HelpfulCommand, HelpfulGroup, examples
+from bigfleet.cli.output import Form, Output, err, out, plain, print_document, table
 
-EXAMPLES: Final = (
-    "Examples: bigfleet demo  |  bigfleet demo --dashboard-addr 127.0.0.1:9700  |  "
-    "bigfleet demo play saturate  |  bigfleet demo scenarios"
+EXAMPLES: Final = examples(
+    "bigfleet demo",
+    "bigfleet demo --dashboard-addr 127.0.0.1:9700",
+    "bigfleet demo play saturate",
+    "bigfleet demo scenarios",
 )
+SCENARIOS_EXAMPLES: Final = examples(
+    "bigfleet demo scenarios", "bigfleet demo scenarios --output json"
+)
+PLAY_EXAMPLES: Final = examples("bigfleet demo play saturate", "bigfleet demo play zone")
 HONEST: Final = (
     "Simulated: the machines (120 of them, behind a real provider process) and the three clusters "
     "(real operator sessions, no pods). Real: coordinator, shard, engine, provider protocol, "
@@ -32,6 +39,7 @@ _TABLE_WIDTH: Final = 72
 """Columns of a terminal below which a table is a list."""
 
 app = typer.Typer(
+    cls=HelpfulGroup,
     invoke_without_command=True,
     help="Run the whole system on this machine, with a simulated cloud and simulated clusters.",
     epilog=EXAMPLES,
@@ -59,8 +67,16 @@ def run(
     provider_metrics_addr: Annotated[str, _option("Its /metrics.")] = Addresses().provider_http,
     output: Annotated[
         Output,
-        typer.Option(help="How to say where everything is: table, json, yaml.", metavar="FORM"),
+        typer.Option(
+            "--output",
+            "-o",
+            help="How to say where everything is: table, json, yaml.",
+            metavar="FORM",
+        ),
     ] = Output.TABLE,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Say the dashboard's address alone.")
+    ] = False,
 ) -> None:
     """Run coordinator, shard, simulated cloud, three simulated clusters and dashboard."""
     if ctx.invoked_subcommand is not None:
@@ -69,12 +85,12 @@ def run(
         dashboard_addr, coordinator_addr, coordinator_metrics_addr, shard_addr,
         shard_metrics_addr, provider_addr, provider_metrics_addr,
     )  # fmt: skip
-    asyncio.run(_run(Layout(data_dir, at, seed), output))
+    asyncio.run(_run(Layout(data_dir, at, seed), output, quiet=quiet))
 
 
-@app.command(epilog="Examples: bigfleet demo scenarios  |  bigfleet demo scenarios --output json")
+@app.command(cls=HelpfulCommand, epilog=SCENARIOS_EXAMPLES)
 def scenarios(
-    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """List what can be made to happen."""
     if output is not Output.TABLE:
@@ -92,7 +108,7 @@ def scenarios(
     out.print(view)
 
 
-@app.command(epilog="Examples: bigfleet demo play saturate  |  bigfleet demo play zone")
+@app.command(cls=HelpfulCommand, epilog=PLAY_EXAMPLES)
 def play(
     name: Annotated[
         str,
@@ -102,7 +118,8 @@ def play(
         ),
     ],
     data_dir: DataDir = _FOLDER,
-    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
+    output: Form = Output.TABLE,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
     """Make something happen to a running demo."""
     from bigfleet.cli.demo.control import ask
@@ -111,11 +128,13 @@ def play(
     if output is not Output.TABLE:
         print_document(answer, output)
         return
+    if quiet:
+        return
     out.print(plain(f"{answer['playing']}. {answer['watch']}"), soft_wrap=True)
     out.print(plain(f"On the dashboard: {answer['look']}"))
 
 
-async def _run(layout: Layout, output: Output) -> None:
+async def _run(layout: Layout, output: Output, *, quiet: bool) -> None:
     from bigfleet.cli.demo.ports import refuse_taken
     from bigfleet.cli.demo.state import hold_folder, take_folder
 
@@ -124,11 +143,14 @@ async def _run(layout: Layout, output: Output) -> None:
     take_folder(layout.folder)
     with hold_folder(layout.folder):
         refuse_taken(layout.at.by_flag())
-        await _supervise(layout, output)
-    err.print(plain(f"Everything stopped. State stays in {layout.folder}; start again to go on."))
+        await _supervise(layout, output, quiet=quiet)
+    if not quiet:
+        err.print(
+            plain(f"Everything stopped. State stays in {layout.folder}; start again to go on.")
+        )
 
 
-async def _supervise(layout: Layout, output: Output) -> None:
+async def _supervise(layout: Layout, output: Output, *, quiet: bool) -> None:
     """All parts and the socket, until told to stop."""
     from bigfleet.cli.demo.control import Control, listen
     from bigfleet.cli.demo.supervisor import Supervisor
@@ -140,7 +162,7 @@ async def _supervise(layout: Layout, output: Output) -> None:
     supervisor = Supervisor(layout.parts(), layout.log, lambda line: err.print(plain(line)))
     control = Control(supervisor)
     server = await listen(control, layout.socket)
-    telling = asyncio.create_task(_tell(layout, supervisor, control, output))
+    telling = asyncio.create_task(_tell(layout, supervisor, control, output, quiet=quiet))
     try:
         await supervisor.run(stop)
     finally:
@@ -151,14 +173,16 @@ async def _supervise(layout: Layout, output: Output) -> None:
         layout.socket.unlink(missing_ok=True)
 
 
-async def _tell(layout: Layout, supervisor: object, control: object, output: Output) -> None:
+async def _tell(
+    layout: Layout, supervisor: object, control: object, output: Output, *, quiet: bool
+) -> None:
     """Say who is up, where the page is and what to try; then take scenarios by number."""
     from bigfleet.cli.demo.control import Control
     from bigfleet.cli.demo.supervisor import Supervisor
 
     assert isinstance(supervisor, Supervisor)
     assert isinstance(control, Control)
-    spoken = output is Output.TABLE
+    spoken = output is Output.TABLE and not quiet
     if spoken:
         out.print(plain("Starting BigFleet on this machine", "bold"))
 
@@ -174,7 +198,10 @@ async def _tell(layout: Layout, supervisor: object, control: object, output: Out
         err.print(plain(f"Not everything came up; logs are in {layout.folder / 'logs'}", "red"))
         return
     if not spoken:
-        print_document(layout.document(), output)
+        if output is Output.TABLE:
+            print(f"http://{layout.at.dashboard}/")
+        else:
+            print_document(layout.document(), output)
         sys.stdout.flush()
         return
     out.print(plain(f"  {'clusters':<12} {'':<16} atlas, borealis, cirrus: simulated"))

@@ -12,14 +12,16 @@ import typer
 from bigfleet.cli.ctl.asking import addresses
 from bigfleet.cli.doctor.findings import Finding, Verdict
 from bigfleet.cli.errors import FailureError, InputError
-from bigfleet.cli.output import Output, out, plain, print_document, stage
+from bigfleet.cli.helping import examples
+from bigfleet.cli.output import Form, Output, out, plain, print_document, stage
 
 if TYPE_CHECKING:
     from bigfleet.provider import ProviderSite
 
-EXAMPLES: Final = (
-    "Examples: bigfleet doctor  |  bigfleet doctor --coordinator 127.0.0.1:7790  |  "
-    "bigfleet doctor --kubeconfig ~/.kube/config --output json"
+EXAMPLES: Final = examples(
+    "bigfleet doctor",
+    "bigfleet doctor --coordinator 127.0.0.1:7790",
+    "bigfleet doctor --kubeconfig ~/.kube/config --output json",
 )
 _STYLES: Final = {Verdict.FINE: "green", Verdict.NOTE: "yellow", Verdict.WRONG: "bold red"}
 
@@ -43,8 +45,8 @@ def doctor(
     tls_cert: Annotated[str, typer.Option(help="Certificate.")] = "",
     tls_key: Annotated[str, typer.Option(help="Its key.")] = "",
     tls_ca: Annotated[str, typer.Option(help="CA bundle.")] = "",
-    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only what is wrong.")] = False,
+    output: Form = Output.TABLE,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only what is wrong.")] = False,
 ) -> None:
     """Check an installation, and say how to mend what is wrong. Changes nothing."""
     coordinators = addresses(coordinator, "--coordinator")

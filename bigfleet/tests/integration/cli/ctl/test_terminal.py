@@ -50,7 +50,7 @@ def test_every_command_has_help_with_examples() -> None:
     for words in [*([str(name)] for name in names), ["snapshot", "save"], ["snapshot", "restore"]]:
         result = ctl(*words, "--help")
         assert result.exit_code == 0
-        assert f"Examples: bigfleetctl {' '.join(words)}" in " ".join(result.stdout.split())
+        assert f"\n  bigfleetctl {' '.join(words)}" in result.stdout.partition("Example")[2]
 
 
 def test_without_a_command_there_is_help() -> None:
