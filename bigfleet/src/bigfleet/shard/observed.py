@@ -2,7 +2,8 @@
 
 Never needed for correctness: a cluster that says nothing leaves the provider's word alone. A full
 observation replaces what was known of a cluster, so a Configured machine without a node in it has
-no Ready node; a partial one speaks of the nodes it names.
+no Ready node, no pods, no name and nothing that must not be disturbed; a partial one speaks of the
+nodes it names.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from bigfleet.model import MachineState
+from bigfleet.model.columns import Flag
 from bigfleet.shard.book import Book
 from bigfleet.shard.nodes import NodeSeen, Noticed
 from bigfleet.shard.ports import Clock
@@ -106,11 +108,21 @@ class Observed:
                     self._book.tell([(machine, machine)])
 
     def _without_node(self, machine_ids: list[str], mine: dict[str, _Row]) -> None:
+        """Nothing is known of these but that they are no nodes; only what changes is written."""
         inventory = self._book.inventory
-        known = inventory.snapshot().not_ready_since
-        rows = [mine[m].number for m in machine_ids if mine[m].number not in known]
-        if rows:
-            inventory.set_not_ready(np.array(rows), self._clock.now())
+        fleet = inventory.snapshot()
+        rows = np.array([mine[m].number for m in machine_ids], np.int64)
+        marked = rows[(fleet.flags[rows] & Flag.DO_NOT_DISRUPT) > 0]
+        counted = rows[fleet.pods[rows] >= 0]
+        ready = rows[(fleet.flags[rows] & Flag.NOT_READY) == 0]
+        if len(marked):
+            inventory.set_do_not_disrupt(marked, np.zeros(len(marked), bool))
+        if len(counted):
+            inventory.set_pods(counted, -1)
+        if len(ready):
+            inventory.set_not_ready(ready, self._clock.now())
+        for machine_id in machine_ids:
+            self.forget(machine_id)
 
 
 class _Row:

@@ -81,6 +81,26 @@ def test_pods_and_marks_are_kept() -> None:
     assert (machine.pods, machine.do_not_disrupt) == (3, True)
 
 
+def test_what_was_said_of_a_node_ends_with_the_node() -> None:
+    world = World()
+    marked = node("n-0", machine_id="m-0", pods=3, do_not_disrupt=True)
+    other = node("n-1", machine_id="m-1", pods=1)
+    world.observed.set_nodes("c-1", [marked, other], full=True)
+    world.observed.set_nodes("c-1", [other], full=False)
+    machine = world.book.get("m-0")
+    assert machine is not None
+    assert (machine.pods, machine.do_not_disrupt) == (3, True)
+    world.clock.advance(60)
+    world.observed.set_nodes("c-1", [other], full=True)
+    machine, left = world.book.get("m-0"), world.book.get("m-1")
+    assert machine is not None
+    assert left is not None
+    assert (machine.pods, machine.do_not_disrupt) == (None, False)
+    assert machine.not_ready_since_ns == world.clock.now()
+    assert world.observed.node_name("m-0") == ""
+    assert (left.pods, world.observed.node_name("m-1")) == (1, "n-1")
+
+
 def test_a_cordon_that_nobody_asked_for_is_reported() -> None:
     world = World()
     world.book.leave("m-1", None)
