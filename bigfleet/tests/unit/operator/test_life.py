@@ -207,6 +207,24 @@ def test_a_withdrawn_machine_and_one_never_spoken_of_again_go() -> None:
     play(scene)
 
 
+def test_a_withdrawal_that_says_nothing_else_ends_a_node_that_is_ready() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.shard.frame("rollup")
+        await stage.shard.send(node_state_update=machine("m-1", S.MACHINE_STATE_CONFIGURED))
+        await until(lambda: upcoming(stage, "un-m-1") == "Ready")
+        bare = pb.NodeStateUpdate(
+            supersedes_key="node:m-1",
+            machine_id="m-1",
+            cluster_id="c-1",
+            state=S.MACHINE_STATE_IDLE,
+            withdrawn=True,
+        )
+        await stage.shard.send(node_state_update=bare)
+        await until(lambda: not upcoming(stage, "un-m-1"))
+
+    play(scene)
+
+
 def test_nodes_are_told_and_named() -> None:
     async def scene(stage: Stage) -> None:
         await stage.shard.frame("rollup")

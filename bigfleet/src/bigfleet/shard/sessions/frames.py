@@ -66,8 +66,8 @@ def gone(machine: Machine, cluster: str) -> shard_pb2.NodeStateUpdate:
     return frame
 
 
-def given_away(machine_id: str, cluster: str) -> shard_pb2.NodeStateUpdate:
-    """A machine that is another shard's, for a cluster that still believes it has it."""
+def not_yours(machine_id: str, cluster: str) -> shard_pb2.NodeStateUpdate:
+    """A machine that is another's, for a cluster that believes it has it: nothing but that."""
     return shard_pb2.NodeStateUpdate(
         supersedes_key=node_key(machine_id),
         machine_id=machine_id,

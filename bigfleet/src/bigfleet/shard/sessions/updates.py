@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from bigfleet.model import Machine, MachineState
-from bigfleet.shard.sessions.frames import given_away, gone, node_key, node_state
+from bigfleet.shard.sessions.frames import gone, node_key, node_state, not_yours
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 S = MachineState
@@ -145,18 +145,13 @@ class NodeUpdates:
     def take_back(self, cluster: str, machine_ids: Iterable[str]) -> list[str]:
         """A cluster takes these for its own: those it is told it does not have.
 
-        Of a machine that is not there, nothing is said unless it was given away: it may come with
-        the next List.
+        It is told no more than that: any id can be named, also of machines that were never the
+        cluster's. Of a machine that is not there, nothing is said unless it was given away: it may
+        come with the next List.
         """
-        told: list[str] = []
-        for machine_id in machine_ids:
-            machine = self._machines.get(machine_id)
-            if machine is None and self._is_given_away(machine_id):
-                self._farewell(cluster, given_away(machine_id, cluster))
-                told.append(machine_id)
-            elif machine is not None and not self._is_shown(cluster, machine):
-                self._farewell(cluster, _withdrawal(machine, cluster))
-                told.append(machine_id)
+        told = [machine_id for machine_id in machine_ids if self._is_foreign(cluster, machine_id)]
+        for machine_id in told:
+            self._farewell(cluster, not_yours(machine_id, cluster))
         return told
 
     def forget(self, cluster: str) -> None:
@@ -164,6 +159,12 @@ class NodeUpdates:
         self._farewells.pop(cluster, None)
         for machine in [m for m, whose in self._failed.items() if whose == cluster]:
             del self._failed[machine]
+
+    def _is_foreign(self, cluster: str, machine_id: str) -> bool:
+        machine = self._machines.get(machine_id)
+        if machine is None:
+            return self._is_given_away(machine_id)
+        return not self._is_shown(cluster, machine)
 
     def _is_shown(self, cluster: str, machine: Machine | None) -> bool:
         if machine is None:

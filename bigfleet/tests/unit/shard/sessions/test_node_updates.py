@@ -9,7 +9,7 @@ from bigfleet.model import Machine, MachineState
 from bigfleet.shard.nodes import NodeSeen
 from bigfleet.shard.sessions.errors import SessionEnd
 from bigfleet.shard.sessions.updates import NodeUpdates
-from bigfleet_api.v1alpha1 import shard_pb2
+from bigfleet_api.v1alpha1 import provider_pb2, shard_pb2
 from operators import Desk, Line, hello, machine, stamp, turns
 
 S = MachineState
@@ -207,22 +207,36 @@ def naming(*machine_ids: str, full: bool = True) -> shard_pb2.NodeObservations:
 
 
 @pytest.mark.parametrize(
-    ("now", "told_of_it"),
+    "now",
     [
-        (machine("m-1", S.IDLE), ("m-1", "Idle", True)),
-        (machine("m-1", cluster="c-2"), ("m-1", "Idle", True)),
-        (machine("m-1", S.IDLE, stamped="c-2"), ("m-1", "Idle", True)),
-        (machine("m-1", S.SPECULATIVE), ("m-1", "Speculative", True)),
+        machine("m-1", S.IDLE),
+        machine("m-1", cluster="c-2"),
+        machine("m-1", S.IDLE, stamped="c-2"),
+        machine("m-1", S.SPECULATIVE),
     ],
 )
 async def test_a_machine_that_left_while_the_shard_was_dead_is_taken_back_when_it_is_named(
-    now: Machine, told_of_it: Told
+    now: Machine,
 ) -> None:
     desk = Desk()
     desk.book.take(now)
     line = await desk.greet()
     line.say(seen=naming("m-1", full=False))
-    assert await told(line) == [told_of_it]
+    assert await told(line) == [("m-1", "Idle", True)]
+
+
+async def test_of_a_machine_of_another_cluster_only_that_is_told() -> None:
+    desk = Desk()
+    desk.book.take(machine("m-1", cluster="c-2"))
+    line = await desk.greet("c-1")
+    line.say(seen=naming("m-1"))
+    assert (await line.told()).node_state_update == shard_pb2.NodeStateUpdate(
+        supersedes_key="node:m-1",
+        machine_id="m-1",
+        cluster_id="c-1",
+        state=provider_pb2.MACHINE_STATE_IDLE,
+        withdrawn=True,
+    )
 
 
 async def test_a_machine_that_was_given_to_another_shard_is_taken_back_when_it_is_named() -> None:
