@@ -42,6 +42,8 @@ class ScriptedShard:
         self.acknowledges = True
         self.refuse: list[str] = []
         """Codes with which the next sessions end, after their Hello."""
+        self.end: list[str] = []
+        """Codes with which the next sessions end, after their first roll-up was acknowledged."""
         self.heard = asyncio.Event()
 
     async def serve(self, stream: MemoryStream) -> None:
@@ -65,6 +67,8 @@ class ScriptedShard:
                 stamp = message.rollup.timestamp_unix_nanos if self.additions else 0
                 ack = pb.Acknowledgement(echo="rollup", rollup_timestamp_unix_nanos=stamp)
                 await stream.send(pb.ShardMessage(ack=ack))
+                if self.end:
+                    raise RefusedError(self.end.pop(0))
 
     def of_kind(self, kind: str) -> list[tuple[float, pb.OperatorMessage]]:
         return [(at, one) for at, one in self.frames if one.WhichOneof("payload") == kind]

@@ -31,8 +31,8 @@ class SimOperator:
         pauses = Pauses(self._rng)
         try:
             while True:
-                good, code = await self._converse()
-                await asyncio.sleep(pauses.after(good=good, code=code))
+                good, code, text = await self._converse()
+                await asyncio.sleep(pauses.after(good=good, code=code, text=text))
         finally:
             self.cluster.stop()
 
@@ -46,7 +46,7 @@ class SimOperator:
         if self.session is not None:
             self.session.drop()
 
-    async def _converse(self) -> tuple[bool, str]:
+    async def _converse(self) -> tuple[bool, str, str]:
         line = await self._dial(self.cluster.id)
         session = self.session = Session(self.cluster, line)
         code, text = "OK", ""
@@ -62,7 +62,7 @@ class SimOperator:
                 line.drop()
         self.cluster.stats.sessions_ended[code] += 1
         self.last_end = f"{code}: {text}" if text else code
-        return session.good, code
+        return session.good, code, text
 
     def _step(self, step: Step) -> None:
         self.cluster.change(step.change, step.share)

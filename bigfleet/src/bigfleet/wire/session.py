@@ -1,13 +1,16 @@
 """The operator's end of a session: one stream to a shard, and the pauses between two of them.
 
-A line is cut or ends once, and whoever waits on it then gets a LineClosedError with the status.
+A line is cut or ends once, and whoever waits on it then gets a LineClosedError with the status. It
+is the status the shard gave: where a write fails because the stream has ended, the library puts one
+of its own in its place (grpc/grpc issue 36066).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from random import Random
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import grpc
 import grpc.aio
@@ -20,7 +23,12 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 COMPARING_TRIES: Final = 3
 _FAREWELL_SECONDS: Final = 1.0
+_STATUS_SECONDS: Final = 1.0
+"""How long the shard's status may come after the library's own."""
+LOST_STATUS: Final = "Internal error from Core"
+"""What the library says where a write failed, whatever the stream's end was."""
 
+_T = TypeVar("_T")
 _Call = grpc.aio.StreamStreamCall[bytes, pb.ShardMessage]
 
 
@@ -62,15 +70,15 @@ class Pauses:
 
     From half a second, doubled up to thirty, each shortened at random so that a thousand clusters
     do not come back at once. Starts over after a good session, but not after one that another
-    process of the same cluster took over: two of them would fight for ever.
+    process of the same cluster took over, or may have: two of them would fight for ever.
     """
 
     def __init__(self, rng: Random) -> None:
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, rng)
 
-    def after(self, *, good: bool, code: str) -> float:
+    def after(self, *, good: bool, code: str, text: str = "") -> float:
         """The pause after a session that ended like this."""
-        if good and code != "ABORTED":
+        if good and code != "ABORTED" and text != LOST_STATUS:
             self._backoff.reset()
         return self._backoff.next()
 
@@ -121,6 +129,8 @@ class GrpcLine:
     def __init__(self, call: _Call) -> None:
         self._call = call
         self._reading: asyncio.Future[object] | None = None
+        self._status: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
+        call.add_done_callback(self._told)
 
     async def send(self, message: pb.OperatorMessage) -> None:
         """Hand over a frame; returns when the transport has taken it."""
@@ -186,9 +196,30 @@ class GrpcLine:
         if self._call.done() and task is not None and not task.cancelling():
             raise await self._ended() from None
 
+    def _told(self, call: _Call) -> None:
+        """The call has a status: once for the shard's, and perhaps once for the library's own."""
+        code, text = _at_once(call.code()), _at_once(call.details()) or ""
+        if text != LOST_STATUS and not self._status.done():
+            self._status.set_result((code.name, text))
+
     async def _ended(self) -> LineClosedError:
-        code = await self._call.code()
-        return LineClosedError(code.name, await self._call.details() or "")
+        await self._call.code()
+        try:
+            async with asyncio.timeout(_STATUS_SECONDS):
+                return LineClosedError(*await asyncio.shield(self._status))
+        except TimeoutError:
+            return LineClosedError("INTERNAL", LOST_STATUS)
+
+
+def _at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """What a coroutine gives that has nothing to wait for: the next status would be another."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        value: _T = done.value
+        return value
+    coroutine.close()
+    raise RuntimeError("a call that is done keeps who asks for its status waiting")
 
 
 def _looked_at(task: asyncio.Future[Any]) -> None:

@@ -64,6 +64,17 @@ def test_an_operator_comes_back_after_every_end_with_growing_pauses() -> None:
     play(scene, two_requests)
 
 
+def test_an_operator_whose_place_is_taken_again_and_again_comes_back_ever_later() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.shard.end = ["ABORTED"] * 5 + ["UNAVAILABLE"] * 2
+        await until(lambda: len(stage.shard.opened) == 8)
+        gaps = [later - earlier for earlier, later in pairwise(stage.shard.opened)]
+        bounds = [0.5, 1, 2, 4, 8, 0.5, 0.5]
+        assert all(b / 2 <= gap <= b + 0.1 for gap, b in zip(gaps, bounds, strict=True))
+
+    play(scene, two_requests)
+
+
 def test_a_shard_that_never_answers_the_hello_is_called_again() -> None:
     async def scene(stage: Stage) -> None:
         stage.shard.greets = False

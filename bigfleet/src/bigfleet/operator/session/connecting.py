@@ -74,8 +74,8 @@ class Connection:
         pauses = Pauses(self._rng)
         try:
             while True:
-                good, code = await self._converse()
-                pause = pauses.after(good=good, code=code)
+                good, code, text = await self._converse()
+                pause = pauses.after(good=good, code=code, text=text)
                 _log.warning(
                     "session to the shard ended",
                     extra={"error": self.last_end, "again_in": round(pause, 2)},
@@ -85,7 +85,7 @@ class Connection:
         finally:
             await self._dial.close()
 
-    async def _converse(self) -> tuple[bool, str]:
+    async def _converse(self) -> tuple[bool, str, str]:
         line = await self._dial()
         session = self.session = Session(self._host, line, self._rhythm)
         code, text = "OK", ""
@@ -103,4 +103,4 @@ class Connection:
             else:
                 line.drop()
         self.last_end = f"{code}: {text}" if text else code
-        return session.good, code
+        return session.good, code, text
