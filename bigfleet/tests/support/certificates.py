@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import contextlib
+import errno
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
+import pytest
 import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -55,6 +58,18 @@ def write_files(
     )
     ca.cert_pem.write_to_path(files.ca)
     return files
+
+
+@contextlib.contextmanager
+def no_file_handles() -> Iterator[None]:
+    """Nothing can be read for a while, which no file is to blame for."""
+
+    def fails(_path: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fails)
+        yield
 
 
 def damage_certificate(files: TlsFiles) -> None:

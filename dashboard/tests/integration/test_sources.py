@@ -166,6 +166,25 @@ async def test_a_fleet_on_mutual_tls_is_read_and_new_files_are_used(tmp_path: Pa
             assert (await CoordinatorReads(wires, [leader]).read(5.0)).leader == leader
 
 
+async def test_new_files_that_could_not_be_read_once_are_read_when_they_can_be(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(_path: Path) -> bytes:
+        raise OSError("Too many open files")
+
+    async with channels(written(tmp_path, trustme.CA())) as wires:
+        before = wires.to("127.0.0.1:1")
+        written(tmp_path, trustme.CA())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Path, "read_bytes", fails)
+            wires.look_again()
+            wires.look_again()
+        assert wires.to("127.0.0.1:1") is before
+        assert caplog.text.count("the last good TLS files stay in use") == 1
+        wires.look_again()
+        assert wires.to("127.0.0.1:1") is not before
+
+
 async def test_new_files_are_used_in_a_fleet_without_a_coordinator_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

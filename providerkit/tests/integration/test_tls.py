@@ -5,18 +5,21 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import grpc
 import pytest
+import structlog
 import trustme
 from cryptography import x509
+from structlog.testing import capture_logs
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_providerkit import State
 from bigfleet_providerkit.service.identity import peer_of
 from bigfleet_providerkit.testing import CHANNEL_OPTIONS, ProviderProcess, Remote, Shard
+from bigfleet_providerkit.tls.files import TlsFiles
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 GOOD_STAY = "the last good ones stay"
@@ -217,3 +220,27 @@ def test_the_floor_is_set_by_importing_the_kit() -> None:
     code = "import bigfleet_providerkit, os; print(os.environ['GRPC_SSL_CIPHER_SUITES'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "PSK-AES128-CBC-SHA"
+
+
+def test_new_files_that_could_not_be_read_once_are_read_when_they_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_path: Path) -> bytes:
+        raise OSError("Too many open files")
+
+    handshakes: list[Callable[[], object]] = []
+    monkeypatch.setattr(
+        grpc, "dynamic_ssl_server_credentials", lambda _first, fetch, **_: handshakes.append(fetch)
+    )
+    authority = Authority(tmp_path)
+    names = [str(tmp_path / f"{name}.pem") for name in ("cert", "key", "ca")]
+    with capture_logs() as said:
+        TlsFiles(*names, structlog.get_logger()).server_credentials()
+        (handshake,) = handshakes
+        authority.install()
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_bytes", fails)
+            assert [handshake(), handshake()] == [None, None]
+        assert handshake() is not None
+        assert handshake() is None
+    assert [line["log_level"] for line in said] == ["warning", "info"]

@@ -1,9 +1,10 @@
 """Certificate, key and CA bundle of a server, looked at again on every handshake.
 
 Whoever shows when they end looks beside that, since peers may stay connected for weeks. A set that
-cannot be read, a key that is not the certificate's or a bundle without certificates
-leaves the last good set in use, with one warning per change of the files. Open connections are not
-cut. Handshakes happen on threads of the library, hence the lock.
+cannot be read, a key that is not the certificate's or a bundle without certificates leaves the last
+good set in use, with one warning per change of the files, and is tried again at every look: not
+every fault is in the files. Open connections are not cut. Handshakes happen on threads of the
+library, hence the lock.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class ServerTls:
         self._on_expiry = on_expiry
         self._lock = threading.Lock()
         self._seen = self._stamp()
+        """What the files in use looked like."""
+        self._unusable: _Stamp = ()
         self._set = self._handed_over = self._read()
         self._tell()
 
@@ -57,12 +60,14 @@ class ServerTls:
             stamp = self._stamp()
             if stamp == self._seen:
                 return False
-            self._seen = stamp
             try:
                 self._set = self._read()
             except TlsFilesError as error:
-                _log.warning("the last good TLS files stay in use", extra={"error": str(error)})
+                if stamp != self._unusable:
+                    _log.warning("the last good TLS files stay in use", extra={"error": str(error)})
+                self._unusable = stamp
                 return False
+            self._seen = stamp
         _log.info("TLS files read again", extra={"cert": str(self._files.cert)})
         self._tell()
         return True

@@ -1,8 +1,9 @@
 """Certificate, key and CA bundle of a client, looked at again when the files change.
 
 All three or none. The files are looked at no more often than every ten seconds, by whoever asks for
-`fresh`; a set that cannot be used leaves the last good one in place. Making a new channel of a
-fresh set is left to the owner of the channel.
+`fresh`; a set that cannot be used leaves the last good one in place, is warned of once and tried
+again at every look: not every fault is in the files. Making a new channel of a fresh set is left to
+the owner of the channel.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ class ClientTls:
         self._now = now
         self._looked = now()
         self._seen = self._stamp()
+        """What the files in use looked like."""
+        self._unusable: _Stamp = ()
         self.credentials = files.read()
 
     def fresh(self) -> bool:
@@ -100,12 +103,14 @@ class ClientTls:
         stamp = self._stamp()
         if stamp == self._seen:
             return False
-        self._seen = stamp
         try:
             self.credentials = self._files.read()
         except TlsFilesError as error:
-            _log.warning("the last good TLS files stay in use: %s", error)
+            if stamp != self._unusable:
+                _log.warning("the last good TLS files stay in use: %s", error)
+            self._unusable = stamp
             return False
+        self._seen = stamp
         _log.info("TLS files read again: %s", self._files.cert)
         return True
 

@@ -11,8 +11,9 @@ import trustme
 from bigfleet.wire.channel import CLIENT_OPTIONS, MAX_MESSAGE_BYTES
 from bigfleet.wire.errors import FencingError, TlsFilesError
 from bigfleet.wire.fencing import FencingStamps, Token
+from bigfleet.wire.server_tls import ServerTls
 from bigfleet.wire.tls import LOOK_EVERY_SECONDS, ClientTls, TlsFiles
-from certificates import damage_certificate, write_files, write_unknown_key
+from certificates import damage_certificate, no_file_handles, write_files, write_unknown_key
 
 
 def test_numbers_begin_at_one_and_are_given_once() -> None:
@@ -109,3 +110,26 @@ def test_what_can_only_be_read_in_part_is_not_used_either(
     time[0] += LOOK_EVERY_SECONDS
     assert not tls.fresh()
     assert tls.credentials is first
+
+
+def test_new_files_that_could_not_be_read_once_are_read_when_they_can_be(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    time = [100.0]
+    client = ClientTls(install(tmp_path, trustme.CA()), lambda: time[0])
+    server = ServerTls(install(tmp_path, trustme.CA()))
+    before = client.credentials
+    install(tmp_path, trustme.CA())
+    with no_file_handles(), caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            time[0] += LOOK_EVERY_SECONDS
+            assert not client.fresh()
+            assert not server.look()
+    assert caplog.text.count("the last good TLS files stay in use") == 2
+    assert client.credentials is before
+    time[0] += LOOK_EVERY_SECONDS
+    assert client.fresh()
+    assert server.look()
+    time[0] += LOOK_EVERY_SECONDS
+    assert not client.fresh()
+    assert not server.look()

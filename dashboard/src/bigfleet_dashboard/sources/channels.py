@@ -1,7 +1,8 @@
 """gRPC channels to coordinators and shards, dialled when first used.
 
 With certificates, a channel is replaced when the files have changed; calls under way end on the old
-one. A set of files that cannot be used leaves the last good one in place.
+one. A set of files that cannot be used leaves the last good one in place, and is tried again at
+every look.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Channels:
     def __init__(self, tls: Tls | None) -> None:
         self._tls = tls
         self._stamp = _stamp(tls)
+        self._unusable: tuple[int, ...] = ()
         self._credentials = None if tls is None else read(tls)
         self._channels: dict[str, grpc.aio.Channel] = {}
         self._old: list[grpc.aio.Channel] = []
@@ -63,12 +65,14 @@ class Channels:
         stamp = _stamp(self._tls)
         if self._tls is None or stamp == self._stamp:
             return
-        self._stamp = stamp
         try:
             self._credentials = read(self._tls)
         except ConfigError as error:
-            _log.warning("the last good TLS files stay in use", extra={"error": str(error)})
+            if stamp != self._unusable:
+                _log.warning("the last good TLS files stay in use", extra={"error": str(error)})
+            self._unusable = stamp
             return
+        self._stamp = stamp
         self._old += self._channels.values()
         self._channels = {}
 

@@ -1,7 +1,8 @@
 """Server credentials from three files, looked at again on every handshake.
 
 A read error, a key that does not belong to its certificate or a bundle without certificates leaves
-the last good set in use and is logged once. Open connections are not cut.
+the last good set in use, is logged once and tried again at every handshake: not every fault is in
+the files. Open connections are not cut.
 """
 
 import threading
@@ -32,7 +33,8 @@ class TlsFiles:
         self._expiry = expiry
         self._lock = threading.Lock()
         try:
-            self._seen = self._stamp()
+            self._seen: Stamp = self._stamp()
+            self._unusable: Stamp | None = None
             self._config = self._read()
         except UNUSABLE as error:
             raise OptionError(f"TLS files cannot be used: {error}") from error
@@ -48,23 +50,20 @@ class TlsFiles:
     def _changed(self) -> "grpc.ServerCertificateConfiguration | None":
         """Called for every handshake: the new set, or None to go on with the old one."""
         with self._lock:
+            stamp: Stamp = ()
             try:
                 stamp = self._stamp()
-            except OSError as error:
-                stamp = ()
-                reason: Exception = error
-            if stamp == self._seen:
-                return None
-            self._seen = stamp
-            try:
-                if not stamp:
-                    raise reason
+                if stamp == self._seen:
+                    return None
                 self._config = self._read()
             except UNUSABLE as error:
-                self._log.warning(
-                    "TLS files cannot be used; the last good ones stay", error=str(error)
-                )
+                if stamp != self._unusable:
+                    self._log.warning(
+                        "TLS files cannot be used; the last good ones stay", error=str(error)
+                    )
+                self._unusable = stamp
                 return None
+            self._seen = stamp
             self._log.info("TLS files read again", cert=str(self._cert))
             return self._config
 
