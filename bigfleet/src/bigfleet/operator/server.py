@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,8 +38,7 @@ from bigfleet.operator.operator import Identity, Operator, World
 from bigfleet.operator.session.line import GrpcDial
 from bigfleet.operator.settings import OperatorSettings
 from bigfleet.operator.watches import Watches
-from bigfleet.wire.errors import TlsFilesError
-from bigfleet.wire.tls import ClientTls, TlsFiles
+from bigfleet.wire.tls import ClientTls
 
 COMPONENT: Final = "bigfleet-operator"
 _URGENT_QPS: Final = 100.0
@@ -66,8 +65,11 @@ async def serve(
     metrics = OperatorMetrics(clock.monotonic, version=version)
     config = load(settings.kubeconfig or None)
     template = make_template(settings, config)
-    tls = settings.tls_files()
-    dial = GrpcDial(settings.shard_addr)
+    files = settings.tls_files()
+    tls = None if files is None else ClientTls(files, clock.monotonic)
+    tell = partial(tell_expiry, tls, metrics.tls_expiry)
+    tell()
+    dial = GrpcDial(settings.shard_addr, tls, tell)
     spans = open_spans(
         settings.otlp_endpoint,
         settings.trace_ratio,
@@ -75,10 +77,6 @@ async def serve(
         version=version,
         instance=f"{settings.cluster_id}/{settings.replica}",
     )
-    if tls is not None:
-        tell = partial(tell_expiry, tls, metrics.tls_expiry)
-        dial = GrpcDial(settings.shard_addr, ClientTls(tls, clock.monotonic), tell)
-        tell()
     async with (
         KubeClient.connect(
             config, qps=settings.qps, burst=settings.burst, user_agent=COMPONENT, observer=metrics
@@ -121,7 +119,7 @@ async def serve(
         )
         on_running(Running(operator, "" if http is None else http.address))
         try:
-            await _live(operator, watches, election, readiness, stop)
+            await _live(operator, watches, election, [readiness.follow(), dial.follow()], stop)
         finally:
             if http is not None:
                 http.close()
@@ -133,7 +131,7 @@ async def _live(
     operator: Operator,
     watches: Watches,
     election: LeaderElection,
-    readiness: Readiness,
+    aside: Sequence[Coroutine[Any, Any, None]],
     stop: asyncio.Event,
 ) -> None:
     async def take_part() -> None:
@@ -142,9 +140,7 @@ async def _live(
         await election.run(operator.lead)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(work) for work in (watches.run(), take_part(), readiness.follow())
-        ]
+        tasks = [group.create_task(work) for work in (watches.run(), take_part(), *aside)]
         await stop.wait()
         # The session and the lease end in order before the watches do.
         tasks[1].cancel()
@@ -201,13 +197,8 @@ def _values(path: Path | None) -> dict[str, Any]:
     return {str(key): value for key, value in (found or {}).items()}
 
 
-def tell_expiry(files: TlsFiles, tell: Callable[[str, float], None]) -> None:
-    """When the certificates of these files end; of a bundle the earliest."""
-    try:
-        read = files.contents()
-    except TlsFilesError as error:
-        # They are being replaced: the last good ones stay in use, and what was told of them.
-        _log.warning("TLS files cannot be used", extra={"error": str(error)})
-        return
-    tell("client", read.cert_ends)
-    tell("ca", read.ca_ends)
+def tell_expiry(tls: ClientTls | None, tell: Callable[[str, float], None]) -> None:
+    """When the certificates in use end; of a bundle the earliest."""
+    if tls is not None:
+        tell("client", tls.contents.cert_ends)
+        tell("ca", tls.contents.ca_ends)

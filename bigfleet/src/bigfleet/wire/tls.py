@@ -48,8 +48,7 @@ class TlsFiles:
 
     def read(self) -> grpc.ChannelCredentials:
         """Credentials for a channel, from files that belong together."""
-        read = self.contents()
-        return grpc.ssl_channel_credentials(read.ca, read.key, read.cert)
+        return self.contents().credentials()
 
     def contents(self) -> TlsContents:
         """What the files hold, or a refusal when they do not belong together."""
@@ -81,6 +80,10 @@ class TlsContents:
     ca_ends: float
     """Of a bundle the earliest."""
 
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Credentials for a channel."""
+        return grpc.ssl_channel_credentials(self.ca, self.key, self.cert)
+
 
 class ClientTls:
     """The set in use, and whether there is a newer one."""
@@ -92,7 +95,8 @@ class ClientTls:
         self._seen = self._stamp()
         """What the files in use looked like."""
         self._unusable: _Stamp = ()
-        self.credentials = files.read()
+        self.contents = files.contents()
+        self.credentials = self.contents.credentials()
 
     def fresh(self) -> bool:
         """Whether `credentials` were replaced just now because the files changed."""
@@ -104,13 +108,13 @@ class ClientTls:
         if stamp == self._seen:
             return False
         try:
-            self.credentials = self._files.read()
+            self.contents = self._files.contents()
         except TlsFilesError as error:
             if stamp != self._unusable:
                 _log.warning("the last good TLS files stay in use: %s", error)
             self._unusable = stamp
             return False
-        self._seen = stamp
+        self._seen, self.credentials = stamp, self.contents.credentials()
         _log.info("TLS files read again: %s", self._files.cert)
         return True
 

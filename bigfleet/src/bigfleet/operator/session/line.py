@@ -1,17 +1,19 @@
 """Where the operator's sessions go, dialled out. It never listens for the shard.
 
-TLS files that changed are used by the next line; an open one is not cut for them.
+TLS files are looked at when a line is dialled and, since a line may last for weeks, every ten
+seconds beside that. Files that changed are used by the next line; an open one is not cut for them.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import grpc.aio
 
 from bigfleet.wire.channel import open_channel
 from bigfleet.wire.session import GrpcLine, open_line
-from bigfleet.wire.tls import ClientTls
+from bigfleet.wire.tls import LOOK_EVERY_SECONDS, ClientTls
 
 
 class GrpcDial:
@@ -25,19 +27,33 @@ class GrpcDial:
     ) -> None:
         self._address, self._tls, self._on_fresh = address, tls, on_fresh
         self._channel: grpc.aio.Channel | None = None
+        self._outdated = False
+        """The connection was made with files that have changed since."""
 
     async def __call__(self) -> GrpcLine:
         """A new line on the one connection, which is dialled when first used."""
-        if self._tls is not None and self._tls.fresh():
-            self._on_fresh()
+        self._look()
+        if self._outdated:
             await self.close()
         if self._channel is None:
             credentials = None if self._tls is None else self._tls.credentials
             self._channel = open_channel(self._address, credentials)
         return open_line(self._channel)
 
+    async def follow(self) -> None:
+        """Notice new files while a line lasts, until cancelled."""
+        while self._tls is not None:
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            self._look()
+
     async def close(self) -> None:
         """The connection ends."""
+        self._outdated = False
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
+
+    def _look(self) -> None:
+        if self._tls is not None and self._tls.fresh():
+            self._outdated = True
+            self._on_fresh()
