@@ -2,6 +2,9 @@
 
 import asyncio
 import contextlib
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -28,6 +31,7 @@ Context = grpc.aio.ServicerContext[object, object]
 
 
 SERVICE = "bigfleet.v1alpha1.Coordinator"
+SUITES = "GRPC_SSL_CIPHER_SUITES"
 ANSWERS: dict[str, Message] = {
     "ListShards": pb.ListShardsResponse(
         shards=[pb.ShardRegistryEntry(shard_id="s-1", address="a:1")]
@@ -203,6 +207,15 @@ async def test_new_files_are_used_in_a_fleet_without_a_coordinator_too(
                 await asyncio.sleep(0.05)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+def test_the_floor_of_tls_is_set_whatever_the_environment_says() -> None:
+    code = f"import bigfleet_dashboard.sources.channels, os; print(os.environ['{SUITES}'])"
+    environment = os.environ | {SUITES: "ECDHE-ECDSA-AES128-GCM-SHA256"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "PSK-AES128-CBC-SHA"
 
 
 def test_files_that_do_not_belong_together_do_not_start(tmp_path: Path) -> None:

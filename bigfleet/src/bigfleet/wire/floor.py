@@ -2,7 +2,7 @@
 
 TLS 1.3 or newer, for a library that has no setting for it: grpcio offers TLS 1.2 and 1.3. A cipher
 suite that exists below 1.3 only, and that no peer ever picks, leaves 1.2 with nothing to agree on
-and 1.3 as it was.
+and 1.3 as it was. What the environment says of it does not count: it would bring 1.2 back.
 
 Silence of its C library: what that writes to stderr we say ourselves, in words. Whoever looks for
 a fault in it sets GRPC_VERBOSITY.
@@ -10,5 +10,5 @@ a fault in it sets GRPC_VERBOSITY.
 
 import os
 
-os.environ.setdefault("GRPC_SSL_CIPHER_SUITES", "PSK-AES128-CBC-SHA")
+os.environ["GRPC_SSL_CIPHER_SUITES"] = "PSK-AES128-CBC-SHA"
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")

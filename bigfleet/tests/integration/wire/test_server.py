@@ -193,7 +193,12 @@ async def test_strangers_and_plaintext_clients_are_not_served(tmp_path: Path) ->
         assert not await alive(address, None)
 
 
-def test_tls_below_1_3_is_refused_by_a_process_of_ours(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "environment", [{}, {"GRPC_SSL_CIPHER_SUITES": "ECDHE-ECDSA-AES128-GCM-SHA256"}]
+)
+def test_tls_below_1_3_is_refused_by_a_process_of_ours(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
     files = write_files(tmp_path, trustme.CA())
     # The floor has to be the process's own work, not inherited from this one.
     inherited = {k: v for k, v in os.environ.items() if k != "GRPC_SSL_CIPHER_SUITES"}
@@ -201,7 +206,7 @@ def test_tls_below_1_3_is_refused_by_a_process_of_ours(tmp_path: Path) -> None:
         [sys.executable, tls_server.__file__, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=inherited,
+        env=inherited | environment,
         text=True,
     ) as process:
         assert process.stdin

@@ -11,9 +11,9 @@ import logging
 import os
 from typing import Final
 
-# TLS 1.3 or newer: a suite that exists only below leaves older versions nothing to agree on. Read
-# when grpc starts, hence before it is imported.
-os.environ.setdefault("GRPC_SSL_CIPHER_SUITES", "PSK-AES128-CBC-SHA")
+# TLS 1.3 or newer: a suite that exists only below leaves older versions nothing to agree on,
+# whatever the environment says. Read when grpc starts, hence before it is imported.
+os.environ["GRPC_SSL_CIPHER_SUITES"] = "PSK-AES128-CBC-SHA"
 
 import grpc
 import grpc.aio
