@@ -19,8 +19,9 @@ from bigfleet.model import IllegalMoveError, Leaving, Machine, MachineError, Mac
 from bigfleet.provider import FencedError, ProviderError
 from bigfleet.shard.execute.actions import Actions, Means
 from bigfleet.shard.execute.attempts import Attempt, Truth
+from bigfleet.shard.execute.causes import CreateFailure, class_of_code
 from bigfleet.shard.execute.drains import AGAIN_SECONDS, Drains
-from bigfleet.shard.execute.failures import CreateFailure, Failures, class_of_code
+from bigfleet.shard.execute.failures import Failures
 from bigfleet.shard.execute.outcomes import ActionFailedError, Outcome
 
 S = MachineState

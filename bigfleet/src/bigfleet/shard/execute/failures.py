@@ -1,10 +1,10 @@
 """What went wrong, how long to keep off it, and what the next decision must know of it.
 
-Three memories, none of which does anything by itself: how long a machine is left alone after an
-action on it failed, how long a provider that throttles gets no new Creates, and the events that
-are folded into the carry of the next cycle (offerings that are out, clusters that cannot
-bootstrap, how long drains take). Waits double with every failure in a row, are spread by chance,
-and start over after a success.
+Memories, none of which does anything by itself: how long a machine is left alone after an action
+on it failed, how long a provider that throttles gets no new Creates, which Creates fail again and
+again (`failing`), and the events that are folded into the carry of the next cycle (offerings that
+are out, clusters that cannot bootstrap, how long drains take). Waits double with every failure in a
+row, are spread by chance, and start over after a success.
 
 | Create failed | its machine waits | beside that |
 | --- | --- | --- |
@@ -20,53 +20,17 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
-
-import grpc
 
 from bigfleet.decision import ActionKind, Carry
 from bigfleet.model import Machine
 from bigfleet.model.columns import Offering
+from bigfleet.shard.execute.causes import CreateFailure
+from bigfleet.shard.execute.failing import Failing, Trouble
 from bigfleet.shard.orders import Order
 from bigfleet.shard.ports import Clock
 
-
-class CreateFailure(StrEnum):
-    """The values of the label `reason` of `create_failures_total`."""
-
-    OUT_OF_CAPACITY = "out_of_capacity"
-    QUOTA = "quota"
-    THROTTLED = "throttled"
-    BAD_REQUEST = "bad_request"
-    UNAVAILABLE = "unavailable"
-
-
 F = CreateFailure
-
-_BY_WORD: Final = {
-    "OutOfCapacity": F.OUT_OF_CAPACITY,
-    "QuotaExceeded": F.QUOTA,
-    "Throttled": F.THROTTLED,
-    "Unauthorized": F.BAD_REQUEST,
-    "InvalidRequest": F.BAD_REQUEST,
-}
-_BY_CODE: Final = {
-    grpc.StatusCode.RESOURCE_EXHAUSTED: F.THROTTLED,
-    grpc.StatusCode.INVALID_ARGUMENT: F.BAD_REQUEST,
-    grpc.StatusCode.PERMISSION_DENIED: F.BAD_REQUEST,
-    grpc.StatusCode.UNAUTHENTICATED: F.BAD_REQUEST,
-}
-
-
-def class_of_error(last_error: str) -> CreateFailure:
-    """What a FAILED record tells by its first word; words nobody knows are `unavailable`."""
-    return _BY_WORD.get(last_error.partition(":")[0].strip(), F.UNAVAILABLE)
-
-
-def class_of_code(code: grpc.StatusCode) -> CreateFailure:
-    """What a refused Create tells by its status."""
-    return _BY_CODE.get(code, F.UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +102,6 @@ class StockOut:
 
     offering: Offering
     at_ns: int
-    cause: CreateFailure
 
     def into(self, carry: Carry) -> Carry:
         """Many Creates of one cycle fail together; that is one stock-out, not a row of them."""
@@ -223,8 +186,9 @@ class Failures:
         self._clock = clock
         self._machines = BackOffs(clock.monotonic, chance)
         self._throttling = BackOffs(clock.monotonic, chance)
+        self._failing = Failing(clock.monotonic)
         self._events: list[Event] = []
-        self._out: dict[Offering, str] = {}
+        self._out: set[Offering] = set()
         self._mute: set[str] = set()
 
     def keep_off(self, order: Order) -> bool:
@@ -237,9 +201,9 @@ class Failures:
         """Machines that are left alone now."""
         return frozenset(str(key) for key in self._machines.kept_off())
 
-    def why(self, offering: Offering) -> str:
-        """What the last failed Create of an offering said; empty when none ever failed."""
-        return self._out.get(offering, "")
+    def trouble(self) -> Trouble:
+        """Which Creates fail, for those who explain a cycle."""
+        return self._failing.trouble(str(key) for key in self._throttling.kept_off())
 
     def take_events(self) -> list[Event]:
         """What happened since the last call."""
@@ -254,21 +218,27 @@ class Failures:
         """Its next failure is its first."""
         self._machines.succeeded(machine_id)
 
+    def create_begun(self, machine: Machine) -> None:
+        """A Create is about to be sent."""
+        self._failing.begun(machine.id, offering_of(machine))
+
     def create_failed(self, machine: Machine, failure: CreateFailure, text: str) -> None:
         """A Create was refused, or ended in Failed."""
+        offering = offering_of(machine)
         self._machines.failed(machine.id, MACHINE_WAITS[failure])
+        self._failing.failed(machine.id, offering, failure, text)
         if failure is F.THROTTLED:
             self._throttling.failed(machine.provider, THROTTLE_WAIT)
         if failure in COOLS_OFFERING:
-            offering = offering_of(machine)
-            self._out[offering] = text
-            self._events.append(StockOut(offering, self._clock.now(), failure))
+            self._out.add(offering)
+            self._events.append(StockOut(offering, self._clock.now()))
 
     def created(self, machine: Machine) -> None:
         """A Create ended in Idle."""
         self._machines.succeeded(machine.id)
         self._throttling.succeeded(machine.provider)
         offering = offering_of(machine)
+        self._failing.created(machine.id, offering)
         if offering in self._out:
             self._events.append(Stock(offering, self._clock.now()))
 

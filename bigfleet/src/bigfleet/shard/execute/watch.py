@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from bigfleet.model import Machine, MachineState
+from bigfleet.shard.execute.causes import class_of_error
 from bigfleet.shard.execute.drains import Drains
-from bigfleet.shard.execute.failures import COOLS_OFFERING, Failures, class_of_error
+from bigfleet.shard.execute.failures import COOLS_OFFERING, Failures
 from bigfleet.shard.execute.ports import ExecuteMetrics, Journal
 from bigfleet.shard.ports import Clock
 from bigfleet.shard.reconcile.journal import Entry
@@ -142,6 +143,8 @@ class Watch:
 
     def _moved(self, before: Machine, after: Machine) -> None:
         match before.state, after.state:
+            case S.SPECULATIVE, S.CREATING:
+                self._failures.create_begun(after)
             case S.CREATING, S.IDLE:
                 self._took(after.id, self._metrics.created)
                 self._failures.created(after)

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from prometheus_client.core import REGISTRY
 
-from bigfleet.shard.execute.failures import CreateFailure
+from bigfleet.shard.execute.causes import CreateFailure
 from bigfleet.shard.shard import Shard
 from sim.ports import DiskFullError, SimDisk
 from sim.slots import S

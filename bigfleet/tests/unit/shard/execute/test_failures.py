@@ -7,17 +7,16 @@ import pytest
 from bigfleet.decision import Carry
 from bigfleet.decision.policy import SECOND
 from bigfleet.model import CapacityType
+from bigfleet.shard.execute.causes import CreateFailure, class_of_error
 from bigfleet.shard.execute.failures import (
     BackOffs,
     BootstrapFailed,
     Bootstrapped,
-    CreateFailure,
     Drained,
     Failures,
     Stock,
     StockOut,
     Wait,
-    class_of_error,
     remembered,
 )
 from clocks import HandClock
@@ -81,15 +80,15 @@ def test_what_failed_long_ago_is_forgotten() -> None:
 
 
 def test_creates_that_fail_together_are_one_stock_out() -> None:
-    events = [StockOut(OFFERING, 10 * SECOND + n, F.OUT_OF_CAPACITY) for n in range(50)]
+    events = [StockOut(OFFERING, 10 * SECOND + n) for n in range(50)]
     carry = remembered(Carry(), events)
     assert carry.stock_outs[OFFERING].wait == 30 * SECOND
-    again = remembered(carry, [StockOut(OFFERING, 100 * SECOND, F.QUOTA)])
+    again = remembered(carry, [StockOut(OFFERING, 100 * SECOND)])
     assert again.stock_outs[OFFERING].wait == 60 * SECOND
 
 
 def test_a_create_begun_before_the_stock_out_does_not_end_it() -> None:
-    out = StockOut(OFFERING, 10 * SECOND, F.OUT_OF_CAPACITY)
+    out = StockOut(OFFERING, 10 * SECOND)
     carry = remembered(Carry(), [out, Stock(OFFERING, 11 * SECOND)])
     assert carry.cooling(12 * SECOND) == {OFFERING}
     assert OFFERING not in remembered(carry, [Stock(OFFERING, 41 * SECOND)]).stock_outs
@@ -106,7 +105,7 @@ def test_what_fails_after_the_clock_went_back_counts_again() -> None:
     late, early = 86_400 * SECOND, 10 * SECOND
     carry = Carry()
     for at in (late, early):
-        carry = remembered(carry, [StockOut(OFFERING, at, F.QUOTA), BootstrapFailed("c-1", at)])
+        carry = remembered(carry, [StockOut(OFFERING, at), BootstrapFailed("c-1", at)])
     assert carry.cooling(early) == {OFFERING}
     assert carry.backed_off(early) == {"c-1"}
 

@@ -118,7 +118,9 @@ def test_a_create_that_fails_later_cools_its_offering_and_wakes_the_cycle() -> N
             carry = remembered(Carry(), world.executor.failures.take_events())
             (offering,) = carry.cooling(world.clock.now())
             assert offering[:3] == ("p", "t", "z")
-            assert world.executor.failures.why(offering) == "OutOfCapacity: none left"
+            run = world.executor.failures.trouble().of(offering)
+            assert run is not None
+            assert run.text == "OutOfCapacity: none left"
 
     run(main)
 
