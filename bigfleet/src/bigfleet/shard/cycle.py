@@ -93,8 +93,8 @@ class Outputs(Protocol):
         """Tell what rails do not let happen, other tasks having their turns in between."""
         ...
 
-    def show(self, outcome: Outcome) -> None:
-        """Ledger, views, hints, verdicts, gauges."""
+    def show(self, outcome: Outcome) -> int:
+        """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
         ...
 
     def finished(self, record: CycleRecord) -> None:
@@ -150,11 +150,11 @@ class Cycle:
         self.restamped(restamps)
         marks.append(self.timer())
         await self.outputs.tell_withheld(self.number)
-        self.outputs.show(
+        unmet = self.outputs.show(
             Outcome(self.number, trigger, now, plan, policy, accepted, changes, started)
         )
         marks.append(self.timer())
-        record = self._record(trigger, started, marks, plan, accepted, changes, cpu_begin)
+        record = self._record(trigger, started, marks, plan, accepted, changes, unmet, cpu_begin)
         self.outputs.finished(record)
         return record
 
@@ -223,6 +223,7 @@ class Cycle:
         plan: Plan,
         accepted: Sequence[Order],
         changes: int,
+        unmet: int,
         cpu_begin: float,
     ) -> CycleRecord:
         ingest, reconcile, snapread, decided, permit, execute, show = (
@@ -249,5 +250,5 @@ class Cycle:
             machines=len(self.book),
             changes=changes,
             actions=dict(Counter(order.kind.title for order in accepted)),
-            shortfalls=int((~plan.verdicts.satisfied).sum()),
+            shortfalls=unmet,
         )

@@ -27,6 +27,7 @@ from bigfleet.shard.ports import Clock, steady
 from bigfleet.shard.reconcile.lister import Lister
 from bigfleet.shard.sessions.needs import NeedsTable
 from bigfleet.shard.sessions.sessions import Sessions
+from bigfleet.shard.unserved import Unserved
 from bigfleet.shard.verdicts import Verdicts
 from bigfleet.shard.views import NeedViews
 
@@ -60,6 +61,7 @@ class CycleOutputs:
     ledger: Ledger = field(default_factory=Ledger)
     hints: Hints = field(default_factory=Hints)
     verdicts: Verdicts = field(default_factory=Verdicts)
+    unserved: Unserved = field(default_factory=Unserved)
     cycles: CycleRing = field(default_factory=CycleRing)
     views: NeedViews | None = None
     """Of the last finished cycle; None before the first."""
@@ -91,20 +93,21 @@ class CycleOutputs:
         """Tell what rails do not let happen."""
         await self.executor.withheld.take(self._withheld, cycle)
 
-    def show(self, outcome: Outcome) -> None:
-        """Ledger, views, hints, verdicts, gauges."""
+    def show(self, outcome: Outcome) -> int:
+        """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
         plan, policy, now = outcome.plan, outcome.policy, outcome.now
-        if self.ledger.update(plan, self.clock.monotonic()):
+        told = self.unserved.told(plan, self.executor.failures.trouble(), self.book.inventory.row)
+        if self.ledger.update(told.plan, self.clock.monotonic()):
             self.escalate()
         if len(self.asked):
             self.asked.decided(outcome.orders, self.ledger.unmet(), outcome.asked_at)
-        self.views = NeedViews(outcome.number, now, plan, policy, self.ledger.ages)
+        self.views = NeedViews(outcome.number, now, told.plan, policy, self.ledger.ages)
         connected = self.sessions.clusters()
         for hint in self.hints.updates(plan.fleet, plan.demand, connected, self._steady()):
             self.sessions.send(hint.cluster, hint.message, hint.key)
         listening = [c for c in connected if self.sessions.knows_additions(c)]
-        for told in self.verdicts.changes(plan, listening):
-            self.sessions.send(told.cluster, told.message)
+        for news in self.verdicts.changes(told, listening):
+            self.sessions.send(news.cluster, news.message)
         phantoms = {
             "absent": sum(status.held for status in self.lister.status()),
             "state_conflict": self.lister.contradicted(),
@@ -121,6 +124,7 @@ class CycleOutputs:
         self.metrics.clusters({*connected, *self.needs.clusters()})
         if self.attribution:
             attribute_plan(outcome.number, plan)
+        return int((~told.plan.verdicts.satisfied).sum())
 
     def _lost(self, outcome: Outcome) -> I64:
         """The rows of machines that are really reclaimed."""

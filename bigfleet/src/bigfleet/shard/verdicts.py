@@ -1,7 +1,8 @@
 """What became of a cluster's needs: the verdicts that changed since it was last told.
 
-What was told is one number per identity, so that a cycle in which nothing changed costs a
-comparison of two columns. A need that is withdrawn is forgotten; a new session is told everything.
+What was told is one number per identity (the reason and, where Creates fail, the cause), so that a
+cycle in which nothing changed costs a comparison of two columns. A need that is withdrawn is
+forgotten; a new session is told everything.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.decision import Plan, Reason
+from bigfleet.decision import Reason
 from bigfleet.model import format_resources
 from bigfleet.model.columns import Symbols
+from bigfleet.shard.execute.causes import CreateFailure
+from bigfleet.shard.unserved import Told
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2
 
@@ -41,9 +44,22 @@ WORDS: Final[Mapping[Reason, str]] = MappingProxyType(
     }
 )
 
+FAILING: Final[Mapping[CreateFailure, str]] = MappingProxyType(
+    {
+        CreateFailure.OUT_OF_CAPACITY: WORDS[Reason.STOCK_OUT],
+        CreateFailure.QUOTA: "the provider's own limit is reached",
+        CreateFailure.BAD_REQUEST: "the provider refuses to make what would fit",
+        CreateFailure.THROTTLED: "the provider throttles the making of what would fit",
+        CreateFailure.UNAVAILABLE: "the provider fails to make what would fit",
+    }
+)
+_CAUSES: Final = list(CreateFailure)
+_PER_CAUSE: Final = 1 << 16
+_MOST_OF_TEXT: Final = 200
+
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class News:
     """A frame for one cluster."""
 
     cluster: str
@@ -64,9 +80,9 @@ class Verdicts:
             whose = self._symbols.identity_column("cluster")[: len(self._told)]
             self._told[whose == self._symbols.clusters.find(cluster)] = _UNTOLD
 
-    def changes(self, plan: Plan, listening: Collection[str]) -> Iterator[Told]:
+    def changes(self, told: Told, listening: Collection[str]) -> Iterator[News]:
         """One frame per cluster that can read it and has news."""
-        demand, v = plan.demand, plan.verdicts
+        demand, v = told.plan.demand, told.plan.verdicts
         symbols = demand.symbols
         self._grow(symbols)
         row_of = np.repeat(np.arange(len(v)), np.diff(v.members_at))
@@ -74,6 +90,8 @@ class Verdicts:
         code = np.where(v.satisfied, Reason.NONE, v.reason)[row_of].astype(np.int64)
         # A need that is unmet without a reason would read like one that is met.
         code[~v.satisfied[row_of] & (code == Reason.NONE)] = Reason.PRIORITY_STARVED
+        numbers = [_PER_CAUSE * (1 + _CAUSES.index(run.cause)) for run in told.runs]
+        code += np.array([*numbers, 0], np.int64)[told.cause][row_of]
         withdrawn = np.ones(len(self._told), np.bool_)
         withdrawn[identity] = False
         self._told[withdrawn] = _UNTOLD
@@ -85,9 +103,9 @@ class Verdicts:
         self._told[identity[news]] = code[news]
         for part in np.split(news, np.flatnonzero(np.diff(cluster[news])) + 1):
             if len(part):
-                yield Told(
+                yield News(
                     symbols.clusters[int(cluster[part[0]])],
-                    _frame(plan, identity[part], row_of[part], code[part]),
+                    _frame(told, identity[part], row_of[part], code[part]),
                 )
 
     def _grow(self, symbols: Symbols) -> None:
@@ -98,27 +116,32 @@ class Verdicts:
             self._told = np.concatenate([self._told, np.full(more, _UNTOLD, np.int64)])
 
 
-def _frame(plan: Plan, identities: npt.NDArray[np.int32], rows: I64, codes: I64) -> pb.ShardMessage:
+def _frame(told: Told, identities: npt.NDArray[np.int32], rows: I64, codes: I64) -> pb.ShardMessage:
     frame = pb.ShardMessage()
     verdicts = frame.need_verdicts.verdicts
     columns = zip(identities.tolist(), rows.tolist(), codes.tolist(), strict=True)
     for identity, row, code in columns:
-        stamp = plan.demand.symbols.stamp(identity, 0)
-        reason = Reason(code)
+        stamp = told.plan.demand.symbols.stamp(identity, 0)
+        reason = Reason(code % _PER_CAUSE)
         verdicts.add(
             profile_fingerprint=stamp.fingerprint,
             group=stamp.group,
             size_class=stamp.size_class,
             satisfied=reason is Reason.NONE,
-            reason=shardread_pb2.UnmetReason.ValueType(code),
-            message=_words(plan, row, reason),
+            reason=shardread_pb2.UnmetReason.ValueType(reason),
+            message=_words(told, row, reason),
         )
     return frame
 
 
-def _words(plan: Plan, row: int, reason: Reason) -> str:
+def _words(told: Told, row: int, reason: Reason) -> str:
     if reason is Reason.NONE:
         return ""
-    missing = format_resources(plan.missing(row))
+    run = told.run(row)
+    words = WORDS[reason]
+    if run is not None:
+        said = f" ({run.text[:_MOST_OF_TEXT]})" if run.text else ""
+        words = f"{FAILING[run.cause]}{said}"
+    missing = format_resources(told.plan.missing(row))
     listed = ", ".join(f"{name} {text}" for name, text in missing.items())
-    return f"{WORDS[reason]}; missing {listed}" if listed else WORDS[reason]
+    return f"{words}; missing {listed}" if listed else words

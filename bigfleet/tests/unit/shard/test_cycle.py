@@ -78,8 +78,9 @@ class World:
     async def tell_withheld(self, cycle: int) -> None:
         """Nothing is withheld here."""
 
-    def show(self, outcome: Outcome) -> None:
+    def show(self, outcome: Outcome) -> int:
         self.seen.append(outcome)
+        return int((~outcome.plan.verdicts.satisfied).sum())
 
     def finished(self, record: CycleRecord) -> None:
         self.records.append(record)

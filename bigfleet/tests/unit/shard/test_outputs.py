@@ -8,9 +8,14 @@ from dataclasses import replace
 
 import pytest
 
+from bigfleet.shard.execute.causes import CreateFailure
 from bigfleet.shard.execute.rails import RailSettings
 from bigfleet.shard.tuning import Tuning
+from bigfleet.shard.verdicts import FAILING
+from bigfleet_api.v1alpha1 import shardread_pb2
 from whole.living import Setting, Whole, cluster, live, provider
+
+F = CreateFailure
 
 
 def setting(replicas: int = 4, **rails: object) -> Setting:
@@ -131,6 +136,48 @@ def test_a_shortfall_that_gets_old_escalates() -> None:
         assert aged == 1
 
     live(setting(), story)
+
+
+@pytest.mark.parametrize(
+    ("word", "cause", "reason"),
+    [
+        ("OutOfCapacity", F.OUT_OF_CAPACITY, shardread_pb2.UNMET_REASON_STOCK_OUT),
+        ("QuotaExceeded", F.QUOTA, shardread_pb2.UNMET_REASON_QUOTA),
+        ("Unauthorized", F.BAD_REQUEST, shardread_pb2.UNMET_REASON_STOCK_OUT),
+        ("InvalidRequest", F.BAD_REQUEST, shardread_pb2.UNMET_REASON_STOCK_OUT),
+        ("Throttled", F.THROTTLED, shardread_pb2.UNMET_REASON_STOCK_OUT),
+        ("Unavailable", F.UNAVAILABLE, shardread_pb2.UNMET_REASON_STOCK_OUT),
+    ],
+)
+@pytest.mark.parametrize("slots", [3, 60])
+def test_needs_whose_creates_fail_are_unmet_escalate_and_say_why(
+    word: str, cause: CreateFailure, reason: int, slots: int
+) -> None:
+    async def story(whole: Whole) -> None:
+        asked: list[float] = []
+        outputs = whole.shard.outputs
+        outputs.escalate = lambda: asked.append(whole.loop.time())
+        whole.provider.habits.refused_create = word
+        # By then each of the three offerings was tried twice, whatever the wait between.
+        await asyncio.sleep(600.0)
+        for _ in range(45):
+            await asyncio.sleep(2.0)
+            assert outputs.views is not None
+            (row,) = outputs.views.rows().tolist()
+            view = outputs.views.view(row)
+            assert (view.satisfied, view.unmet_reason) == (False, reason)
+            assert view.residual_deficit.resources["cpu"] == "12"
+            assert whole.metric("shortfalls") == 1
+        assert asked
+        assert list(outputs.cycles.since(0))[-1].shortfalls == 1
+        (verdict,) = whole.operator().cluster.verdicts.values()
+        assert verdict.message.startswith(f"{FAILING[cause]} ({word}: the account refuses)")
+        whole.provider.habits.refused_create = ""
+        await whole.until(lambda: whole.bound() == 3, 1200.0, "3 bound machines")
+        await asyncio.sleep(30.0)
+        assert whole.metric("shortfalls") == 0
+
+    live(Setting([provider("p1", 0, slots)], [cluster(replicas=3)]), story)
 
 
 def test_a_storm_of_roll_ups_does_not_make_a_shortfall_old() -> None:

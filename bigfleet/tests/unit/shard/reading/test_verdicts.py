@@ -6,6 +6,7 @@ import pytest
 
 from bigfleet.decision import Reason
 from bigfleet.model import Machine, Need
+from bigfleet.shard.unserved import Told
 from bigfleet.shard.verdicts import WORDS, Verdicts
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2
@@ -23,7 +24,7 @@ class World:
 
     def cycle(self, machines: list[Machine], needs: list[Need]) -> dict[str, list[pb.NeedVerdict]]:
         plan = self.living.plan(machines, needs, NOW)
-        told = list(self.verdicts.changes(plan, self.listening))
+        told = list(self.verdicts.changes(Told.as_decided(plan), self.listening))
         assert len({t.cluster for t in told}) == len(told)
         return {t.cluster: list(t.message.need_verdicts.verdicts) for t in told}
 
