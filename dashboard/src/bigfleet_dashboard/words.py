@@ -32,9 +32,10 @@ _WHY: Final[Mapping[str, str]] = {
     "for all of it.",
     "PREEMPTION_EXHAUSTED": "Everything it may take from less important needs is taken, and it is "
     "not enough.",
-    "QUOTA": "The shard's share of the provider's quota is used up.",
+    "QUOTA": "The shard's share of the provider's quota is used up, or the provider's own limit.",
     "SPEND_LIMIT": "More machines would exceed the spend limit of the shard.",
-    "STOCK_OUT": "The provider has run out of what would fit; it is asked again after a while.",
+    "STOCK_OUT": "The provider does not make what would fit: it has run out, throttles, refuses or "
+    "fails. It is asked again after a while.",
     "BOOTSTRAP_ERROR": "Its cluster takes no machines at present: their bootstrap data cannot be "
     "made.",
     "PAUSED": "The shard is paused: it decides, and carries nothing out.",
@@ -53,9 +54,16 @@ _HELP: Final[Mapping[str, tuple[str, ...]]] = {
         "Allow a wider domain: a zone instead of a rack.",
     ),
     "PREEMPTION_EXHAUSTED": ("Add machines that match its requirements.",),
-    "QUOTA": ("Raise this shard's slice: bigfleetctl set-quota.",),
+    "QUOTA": (
+        "Raise this shard's slice: bigfleetctl set-quota.",
+        "Where the provider's own limit is reached, have that raised.",
+    ),
     "SPEND_LIMIT": ("Raise --max-dollars-per-hour of the shard, or ask for less.",),
-    "STOCK_OUT": ("Allow other types, zones or ways of paying.", "Wait: stock comes back."),
+    "STOCK_OUT": (
+        "Allow other types, zones or ways of paying.",
+        "Wait: stock comes back.",
+        "Look at the shard's log for what the provider says.",
+    ),
     "BOOTSTRAP_ERROR": ("Look at the operator's log in that cluster, and its bootstrap template.",),
     "PAUSED": ("Resume it: bigfleetctl resume.",),
 }

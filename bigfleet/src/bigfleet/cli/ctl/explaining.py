@@ -35,9 +35,11 @@ WHY: Final[Mapping[str, str]] = MappingProxyType(
         "NO_MATCHING_SUPPLY": "no machine of this shard, in whatever state, could serve it",
         "TOPOLOGY_UNSATISFIABLE": "no single domain has room for all of it",
         "PREEMPTION_EXHAUSTED": "all it may preempt is preempted, and it is not enough",
-        "QUOTA": "this shard's share of the provider's quota is used up",
+        "QUOTA": "this shard's share of the provider's quota is used up, or the provider's own "
+        "limit",
         "SPEND_LIMIT": "more machines would exceed the shard's spend limit",
-        "STOCK_OUT": "the provider has run out of what would fit",
+        "STOCK_OUT": "the provider does not make what would fit: it has run out, throttles, "
+        "refuses or fails",
         "BOOTSTRAP_ERROR": "its cluster takes no machines at present: their bootstrap data cannot "
         "be made",
         "PAUSED": "the shard is paused: it decides, and executes nothing",
@@ -171,9 +173,10 @@ class Seen:
             "PREEMPTION_EXHAUSTED": "add machines that match: nothing less important is left to "
             "preempt",
             "QUOTA": f"raise the share of shard {self.shard}: `bigfleetctl list-quotas`, then "
-            "`bigfleetctl set-quota`",
+            "`bigfleetctl set-quota`; where the provider's own limit is reached, have that raised",
             "SPEND_LIMIT": f"raise --max-dollars-per-hour of shard {self.shard}, or ask for less",
-            "STOCK_OUT": "wait, or allow other types, zones or capacity types",
+            "STOCK_OUT": "wait, or allow other types, zones or capacity types; the log of "
+            f"shard {self.shard} says why its Creates fail",
             "BOOTSTRAP_ERROR": f"look at the log of the operator of cluster {self.view.cluster_id}",
             "PAUSED": f"`bigfleetctl resume{self.option}`",
         }
