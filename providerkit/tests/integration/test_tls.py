@@ -237,9 +237,9 @@ def test_new_files_that_could_not_be_read_once_are_read_when_they_can_be(
         grpc, "dynamic_ssl_server_credentials", lambda _first, fetch, **_: handshakes.append(fetch)
     )
     authority = Authority(tmp_path)
-    names = [str(tmp_path / f"{name}.pem") for name in ("cert", "key", "ca")]
+    cert, key, ca = (str(tmp_path / f"{name}.pem") for name in ("cert", "key", "ca"))
     with capture_logs() as said:
-        TlsFiles(*names, structlog.get_logger()).server_credentials()
+        TlsFiles(cert, key, ca, structlog.get_logger()).server_credentials()
         (handshake,) = handshakes
         authority.install()
         with monkeypatch.context() as patch:
