@@ -14,6 +14,7 @@ import typer
 
 from bigfleet.cli.demo.layout import Addresses, Layout, Part
 from bigfleet.cli.demo.scenarios import SCENARIOS
+from bigfleet.cli.demo.telling import SECONDS, at_dashboard, what_was_done
 from bigfleet.cli.helping import HelpfulCommand, HelpfulGroup, examples
 from bigfleet.cli.output import Form, Output, err, out, plain, print_document, table
 
@@ -118,10 +119,14 @@ def play(
         ),
     ],
     data_dir: DataDir = _FOLDER,
+    seconds: Annotated[
+        float,
+        typer.Option(help="When to say what BigFleet did about it; 0 for not at all.", min=0),
+    ] = SECONDS,
     output: Form = Output.TABLE,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
-    """Make something happen to a running demo."""
+    """Make something happen to a running demo, and say what BigFleet did about it and why."""
     from bigfleet.cli.demo.control import ask
 
     answer = asyncio.run(ask(data_dir / "demo.sock", {"do": "play", "name": name}))
@@ -132,6 +137,22 @@ def play(
         return
     out.print(plain(f"{answer['playing']}. {answer['watch']}"), soft_wrap=True)
     out.print(plain(f"On the dashboard: {answer['look']}"))
+    if seconds:
+        asyncio.run(_follow(str(answer["dashboard"]), float(answer["played_at"]), seconds))
+
+
+async def _follow(dashboard: str, since: float, seconds: float) -> None:
+    """Wait, with a sign of life on a terminal, and say what was done."""
+    watching = f"watching for {seconds:g} s what BigFleet does about it"
+    with out.status(watching) if out.is_terminal else contextlib.nullcontext():
+        await asyncio.sleep(seconds)
+    await _say_what_was_done(dashboard, since)
+
+
+async def _say_what_was_done(dashboard: str, since: float) -> None:
+    out.print(plain("What BigFleet did, and why:", "bold"))
+    for line in await what_was_done(at_dashboard(dashboard), since):
+        out.print(plain(f"  {line}"), soft_wrap=True)
 
 
 async def _run(layout: Layout, output: Output, *, quiet: bool) -> None:
@@ -160,7 +181,7 @@ async def _supervise(layout: Layout, output: Output, *, quiet: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     supervisor = Supervisor(layout.parts(), layout.log, lambda line: err.print(plain(line)))
-    control = Control(supervisor)
+    control = Control(supervisor, layout.at.dashboard)
     server = await listen(control, layout.socket)
     telling = asyncio.create_task(_tell(layout, supervisor, control, output, quiet=quiet))
     try:
@@ -247,6 +268,11 @@ def _take_numbers(control: object) -> None:
 
     assert isinstance(control, Control)
     loop = asyncio.get_running_loop()
+    telling: dict[int, asyncio.Task[None]] = {}
+
+    async def tell_later(name: str) -> None:
+        await asyncio.sleep(SECONDS)
+        await _say_what_was_done(control.dashboard, control.played_at(name))
 
     def typed() -> None:
         line = sys.stdin.readline()
@@ -257,5 +283,7 @@ def _take_numbers(control: object) -> None:
             if number > 0:
                 played = control.play(SCENARIOS[number - 1].name)
                 out.print(plain(f"  {played.title}. {played.watch}"), soft_wrap=True)
+                if number not in telling or telling[number].done():
+                    telling[number] = loop.create_task(tell_later(played.name))
 
     loop.add_reader(sys.stdin, typed)

@@ -27,8 +27,10 @@ _PATIENCE: Final = 5.0
 class Control:
     """Plays scenarios on the processes of a demo, and says what it plays."""
 
-    def __init__(self, supervisor: Supervisor) -> None:
+    def __init__(self, supervisor: Supervisor, dashboard: str = "") -> None:
         self._supervisor = supervisor
+        self.dashboard = dashboard
+        """Where what came of a scenario can be asked for."""
         self._playing: dict[str, asyncio.Task[None]] = {}
         self._last: dict[str, float] = {}
 
@@ -51,6 +53,10 @@ class Control:
             self._playing[name] = asyncio.ensure_future(scenario.play(self))
             self._playing[name].add_done_callback(_looked_at)
         return scenario
+
+    def played_at(self, name: str) -> float:
+        """When a scenario began the last time, in Unix seconds."""
+        return self._last[name]
 
     def document(self) -> dict[str, object]:
         """What can be played, what is, and who runs."""
@@ -99,7 +105,13 @@ def _answer(control: Control, line: bytes) -> Mapping[str, object]:
         request = json.loads(line)
         if request.get("do") == "play":
             played = control.play(str(request.get("name")))
-            return {"playing": played.title, "watch": played.watch, "look": played.look}
+            return {
+                "playing": played.title,
+                "watch": played.watch,
+                "look": played.look,
+                "dashboard": control.dashboard,
+                "played_at": control.played_at(played.name),
+            }
         return control.document()
     except (InputError, ValueError, AttributeError) as error:
         return {"error": str(error)}
