@@ -17,8 +17,8 @@ from bigfleet.cli.ctl.asking import Ctl, ctl_of, run
 from bigfleet.cli.ctl.groups import complain
 from bigfleet.cli.ctl.listing import NARROW, print_line
 from bigfleet.cli.ctl.words import clock, dollars, moment
-from bigfleet.cli.errors import InputError
-from bigfleet.cli.output import Output, out, plain
+from bigfleet.cli.errors import STOPPED, InputError
+from bigfleet.cli.output import PATIENCE_SECONDS, Output, out, plain
 
 if TYPE_CHECKING:
     from bigfleet.cli.ctl.calling import Fleet, ShardLine
@@ -35,7 +35,11 @@ _STYLES: Final = {
     "Preempt": "red",
     "Keep": "blue",
     "Delete": "magenta",
+    "Drain": "yellow",
 }
+"""Kinds of decisions: those of a plan, and a Drain that ends a machine's work for any of them."""
+_TAKE: Final = frozenset({"Reclaim", "Preempt", "Drain"})
+"""Those after which the cluster has a machine less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +97,11 @@ def watch(
         raise InputError("--since-cycle and --count are not negative: use 0 for none")
     wanted = Wanted(cluster, frozenset(_kind(one) for one in kind or ()), count)
     try:
-        # No sign of life: a quiet fleet is no reason to say something.
+        # No sign of life on the terminal: it would stand between the lines.
         run(ctl, lambda fleet: _follow(ctl, fleet, tuple(shard or ()), since_cycle, wanted), "")
     except KeyboardInterrupt:
-        # The ordinary end of a watch.
-        raise typer.Exit(0) from None
+        # The ordinary end of a watch: the code says so, no word is needed.
+        raise typer.Exit(STOPPED) from None
 
 
 def _kind(text: str) -> str:
@@ -113,17 +117,26 @@ async def _follow(
     lines = await fleet.shards(shards)
     news: _News = asyncio.Queue(maxsize=1000)
     tasks = [asyncio.create_task(_listen(ctl, line, since, news, lines)) for line in lines]
+    waiting = asyncio.create_task(_say_that_it_waits(ctl))
     shown = 0
     try:
         while not wanted.count or shown < wanted.count:
             name, decision = await _next(news, tasks)
             if wanted.shows(decision):
+                waiting.cancel()
                 print_decision(ctl, name, decision, several=len(lines) > 1)
                 shown += 1
     finally:
-        for task in tasks:
+        for task in (*tasks, waiting):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, waiting, return_exceptions=True)
+
+
+async def _say_that_it_waits(ctl: Ctl) -> None:
+    """Once, where nothing is decided for a while: silence looks like a fault."""
+    await ctl.edge.rest(PATIENCE_SECONDS)
+    if not ctl.options.quiet:
+        complain("waiting for decisions; Ctrl-C ends")
 
 
 async def _next(news: _News, tasks: Sequence[asyncio.Task[None]]) -> _Item:
@@ -214,7 +227,8 @@ def decision_document(shard: str, decision: shardread_pb2.Decision) -> dict[str,
 
 
 def _rest(decision: shardread_pb2.Decision) -> str:
-    whose = f" for {decision.cluster_id}" if decision.cluster_id else ""
+    towards = "from" if decision.kind in _TAKE else "for"
+    whose = f" {towards} {decision.cluster_id}" if decision.cluster_id else ""
     price = f", {dollars(decision.cost_per_hour)}/h" if decision.cost_per_hour else ""
     why = f": {decision.reason}" if decision.reason else ""
     outcome = f" -> {decision.outcome}" if decision.outcome else ""

@@ -22,7 +22,7 @@ def test_decisions_are_lines(fleet: World) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout == (
         "07:59:55 Bootstrap m-3 for shop, $0.50/h: an idle machine fits\n"
-        "07:59:56 Preempt m-2 for lab: a more important need\n"
+        "07:59:56 Preempt m-2 from lab: a more important need\n"
         "08:00:00 Bootstrap m-3 for shop, $0.50/h -> success\n"
     )
 
@@ -51,7 +51,7 @@ def test_programs_get_a_document_per_decision(fleet: World) -> None:
 def test_only_what_is_wanted_is_shown(fleet: World) -> None:
     words = ["watch", "--shard", "s-1", "--cluster", "lab", "--kind", "preempt", "--count", "1"]
     result = ctl(*fleet.at, *words, "--since-cycle", "400")
-    assert result.stdout == "07:59:56 Preempt m-2 for lab: a more important need\n"
+    assert result.stdout == "07:59:56 Preempt m-2 from lab: a more important need\n"
     assert fleet.one.last("WatchDecisions").since_cycle == 400
 
 
@@ -89,6 +89,28 @@ def test_the_only_shard_being_away_ends_the_watch() -> None:
     assert "nobody listens there" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("kind", "towards"), [("Reclaim", "from"), ("Drain", "from"), ("Keep", "for")]
+)
+def test_what_a_cluster_loses_is_taken_from_it(fleet: World, kind: str, towards: str) -> None:
+    made = read.Decision(cycle=9, kind=kind, machine_id="n-1", cluster_id="cirrus")
+    fleet.one.decisions = [[made]]
+    result = ctl(*fleet.one_at, "watch", "--kind", kind.lower(), "--count", "1")
+    assert result.stdout.endswith(f"{kind} n-1 {towards} cirrus\n")
+
+
+def test_a_quiet_fleet_is_waited_for_aloud(fleet: World) -> None:
+    quiet, loud = (
+        read.Decision(cycle=9, kind=kind, machine_id="n-1") for kind in ("Delete", "Keep")
+    )
+    fleet.one.decisions = [[quiet], [loud]]
+    words = (*fleet.one_at, "watch", "--kind", "keep", "--count", "1")
+    result = ctl(*words)
+    assert result.stderr.count("waiting for decisions; Ctrl-C ends") == 1
+    fleet.one.decisions = [[quiet], [loud]]
+    assert "waiting" not in ctl(*words, "--quiet").stderr
+
+
 def test_a_refusal_ends_the_watch(fleet: World) -> None:
     refusal = (grpc.StatusCode.PERMISSION_DENIED, "WatchDecisions is for readonly")
     fleet.one.refuses["WatchDecisions"] = refusal
@@ -120,5 +142,5 @@ def test_a_signal_is_the_ordinary_end_of_a_watch(fleet: World, number: signal.Si
         assert "Bootstrap m-3" in watching.stdout.readline()
         watching.send_signal(number)
         _, complaint = watching.communicate(timeout=30)
-    assert watching.returncode == 0
+    assert watching.returncode == 130
     assert complaint == ""
