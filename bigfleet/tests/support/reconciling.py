@@ -198,6 +198,8 @@ class Shard:
         self.ownership = Ownership(self.disk, at_once)
         self.ownership.load()
         self.woken = asyncio.Event()
+        self.calls: list[tuple[str, str]] = []
+        """Method and status of every call that ended."""
         self.providers = Providers(self._connect)
         self.lister = Lister(
             self.book, self.providers, self.ownership, self.journal, self.clock, at_once,
@@ -208,7 +210,12 @@ class Shard:
 
     def _connect(self, site: ProviderSite) -> ProviderClient:
         transport = self.clouds[site.name]
-        return ProviderClient(site, FencingStamps("shard-a", 1), transport)  # type: ignore[arg-type]
+        return ProviderClient(
+            site,
+            FencingStamps("shard-a", 1),
+            transport,  # type: ignore[arg-type]
+            lambda _provider, method, code, _seconds: self.calls.append((method, code)),
+        )
 
     async def use(self, *names: str) -> None:
         """These providers and no others."""

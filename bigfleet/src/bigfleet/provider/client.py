@@ -2,14 +2,16 @@
 
 A call is one attempt with one token; nothing is repeated here. What a status means is decided in
 `errors`, how bytes travel in `transport`, which records a shard may take in `bigfleet.wire`. Lists
-come decoded, or as bytes (see `pages`) for those who know most of the records already.
+come decoded, or as bytes (see `pages`) for those who know most of the records already. A call is
+told of once its answer has been read: an answer nobody can read is no OK.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -17,7 +19,13 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from bigfleet.model import Machine, MachineError, MachineState
-from bigfleet.provider.errors import FencedError, SiteError, UnusableAnswerError, failed_call
+from bigfleet.provider.errors import (
+    FencedError,
+    ProviderError,
+    SiteError,
+    UnusableAnswerError,
+    failed_call,
+)
 from bigfleet.provider.transport import CallError, GrpcTransport, ListsRaw, Transport
 from bigfleet.wire.errors import UnknownStateError
 from bigfleet.wire.fencing import FencingStamps, Token
@@ -33,11 +41,10 @@ _CHUNK: Final = 200
 _LATE: Final = 1.0
 """Seconds a transport may be over its deadline before the call is given up for it."""
 
-_INTERNAL: Final = grpc.StatusCode.INTERNAL
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 Watch = Callable[[str, str, str, float], None]
-"""Is told of every call that ended: provider, method, gRPC status name, seconds."""
+"""Is told of every call that ended: provider, method, gRPC status name, seconds to the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +189,8 @@ class ProviderClient:
     async def get(self, machine_id: str, *, seconds: float = CALL_SECONDS) -> Machine:
         """One machine as it is now; MachineError when its record must not be taken."""
         call = self._transport.get(pb.MachineRef(id=machine_id), seconds)
-        machine = self._machine("Get", await self._answered("Get", machine_id, call, seconds))
+        async with self._answered("Get", machine_id, call, seconds) as record:
+            machine = self._machine("Get", record)
         if machine.id != machine_id:
             raise MachineError(
                 f"asked for machine {machine_id!r}, provider {self.name} shows {machine.id!r}: "
@@ -205,30 +213,30 @@ class ProviderClient:
             since_revision=since,
         )
         call = self._transport.list(request, seconds)
-        found = await self._answered("List", "", call, seconds)
         machines: list[Machine] = []
         refused: list[Refused] = []
-        for number, record in enumerate(found.machines, 1):
-            try:
-                machines.append(self._machine("List", record))
-            except MachineError as error:
-                refused.append(Refused(record.id, error))
-            if number % _CHUNK == 0:
-                await asyncio.sleep(0)
+        async with self._answered("List", "", call, seconds) as found:
+            for number, record in enumerate(found.machines, 1):
+                try:
+                    machines.append(self._machine("List", record))
+                except MachineError as error:
+                    refused.append(Refused(record.id, error))
+                if number % _CHUNK == 0:
+                    await asyncio.sleep(0)
         return Listing(tuple(machines), tuple(refused), found.revision)
 
+    @asynccontextmanager
     async def list_raw(
         self, *, max_results: int = 0, since: bytes = b"", seconds: float = LIST_SECONDS
-    ) -> bytes:
-        """The same as the bytes of a MachineList, for `pages.read_page` and `decode`."""
+    ) -> AsyncIterator[bytes]:
+        """The same as the bytes of a MachineList, to be read with `pages` and `decode` within."""
         request = pb.ListFilter(max_results=max_results, since_revision=since)
         if isinstance(self._transport, ListsRaw):
-            raw = self._transport.list_raw(request, seconds)
-            return await self._answered("List", "", raw, seconds)
-        call = self._transport.list(request, seconds)
-        found = await self._answered("List", "", call, seconds)
-        # In one order, whatever became of the maps in it: equal records have equal bytes.
-        return found.SerializeToString(deterministic=True)
+            call = self._transport.list_raw(request, seconds)
+        else:
+            call = _serialised(self._transport.list(request, seconds))
+        async with self._answered("List", "", call, seconds) as raw:
+            yield raw
 
     def decode(self, record: bytes) -> Machine:
         """A record of a raw list as a value; may be called away from the event loop.
@@ -257,29 +265,46 @@ class ProviderClient:
         seconds: float,
     ) -> Ack:
         try:
-            ack = await self._answered(method, machine_id, call, seconds)
+            async with self._answered(method, machine_id, call, seconds) as ack:
+                try:
+                    return Ack(ack.operation_id, self._machine(method, ack.machine))
+                except MachineError as error:
+                    return Ack(ack.operation_id, None, Refused(ack.machine.id, error))
         except FencedError as error:
             error.sequence = token.sequence
             raise
-        try:
-            return Ack(ack.operation_id, self._machine(method, ack.machine))
-        except MachineError as error:
-            return Ack(ack.operation_id, None, Refused(ack.machine.id, error))
 
+    @asynccontextmanager
     async def _answered(
         self, method: str, machine_id: str, call: Awaitable[_T], seconds: float
-    ) -> _T:
+    ) -> AsyncIterator[_T]:
+        """The answer of a call, to be read within: it is OK only if it can be."""
         loop = asyncio.get_running_loop()
-        began, code = loop.time(), grpc.StatusCode.CANCELLED
+        began, code, took = loop.time(), grpc.StatusCode.CANCELLED, -1.0
+        try:
+            answer = await self._arrived(method, machine_id, call, seconds)
+            code, took = grpc.StatusCode.OK, loop.time() - began
+            yield answer
+        except UnusableAnswerError:
+            # OK without a good answer is INTERNAL wherever gRPC itself finds out.
+            code = grpc.StatusCode.INTERNAL
+            raise
+        except ProviderError as error:
+            code = error.code if took < 0 else code
+            raise
+        finally:
+            if self._watch is not None:
+                seconds_taken = loop.time() - began if took < 0 else took
+                self._watch(self.name, method, code.name, seconds_taken)
+
+    async def _arrived(
+        self, method: str, machine_id: str, call: Awaitable[_T], seconds: float
+    ) -> _T:
         try:
             # The transport keeps the deadline; one that hangs all the same must not hang us.
             async with asyncio.timeout(seconds + _LATE) as limit:
-                answer = await call
-            code = grpc.StatusCode.OK
-            return answer
+                return await call
         except CallError as error:
-            # OK without an answer is INTERNAL wherever gRPC itself finds out, and is counted so.
-            code = _INTERNAL if error.code is grpc.StatusCode.OK else error.code
             raise failed_call(self.name, method, machine_id, error.code, error.text) from error
         except TimeoutError as error:
             if not limit.expired():
@@ -287,9 +312,6 @@ class ProviderClient:
             code = grpc.StatusCode.DEADLINE_EXCEEDED
             text = f"no answer within {seconds:g} s"
             raise failed_call(self.name, method, machine_id, code, text) from error
-        finally:
-            if self._watch is not None:
-                self._watch(self.name, method, code.name, loop.time() - began)
 
     def _machine(self, method: str, record: pb.Machine) -> Machine:
         def complain(complaint: str) -> None:
@@ -304,3 +326,8 @@ class ProviderClient:
             raise UnusableAnswerError(
                 self.name, method, record.id, grpc.StatusCode.OK, str(error)
             ) from error
+
+
+async def _serialised(call: Awaitable[pb.MachineList]) -> bytes:
+    # In one order, whatever became of the maps in it: equal records have equal bytes.
+    return (await call).SerializeToString(deterministic=True)

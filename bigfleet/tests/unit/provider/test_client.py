@@ -1,6 +1,7 @@
 """The client by itself: tokens, deadlines, answers, and several providers."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -159,6 +160,21 @@ async def test_an_unknown_state_makes_the_whole_answer_unusable() -> None:
     script.ack = pb.TransitionAck(operation_id="op", machine=slot("odd", state=42))
     with pytest.raises(UnusableAnswerError):
         await client.create("odd")
+
+
+async def test_an_unusable_answer_is_counted_as_failed_and_a_refused_record_is_not() -> None:
+    script, calls = Script(), list[tuple[str, str]]()
+    client = ProviderClient(
+        SITE, FencingStamps("shard-a", 1), script, lambda _, *call: calls.append(call[:2])
+    )
+    for state, code in ((42, "INTERNAL"), (3, "OK")):
+        script.listing = pb.MachineList(machines=[slot("good"), slot("odd", state)])
+        script.ack = pb.TransitionAck(operation_id="op", machine=slot("odd", state))
+        for call in (client.list(), client.create("odd"), client.get("odd")):
+            with contextlib.suppress(UnusableAnswerError, MachineError):
+                await call
+        assert calls == [("List", code), ("Create", code), ("Get", code)]
+        calls.clear()
 
 
 async def test_an_accepted_call_with_a_broken_snapshot_is_still_accepted() -> None:

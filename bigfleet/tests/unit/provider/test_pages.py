@@ -46,6 +46,11 @@ def client(answer: pb.MachineList | None, calls: list[tuple[str, str]]) -> Provi
     return ProviderClient(SITE, FencingStamps("shard-a", 1), transport, watch)  # type: ignore[arg-type]
 
 
+async def raw(dialled: ProviderClient, seconds: float = 5.0) -> bytes:
+    async with dialled.list_raw(seconds=seconds) as payload:
+        return payload
+
+
 @given(
     st.lists(st.tuples(st.text(), st.floats(0, 9), st.text())),
     st.binary(max_size=40),
@@ -89,7 +94,7 @@ async def test_a_raw_list_is_decoded_record_by_record() -> None:
         pb.Machine(id="odd", state=77),  # type: ignore[arg-type]
     )
     dialled = client(pb.MachineList(machines=[good, bad, odd], revision=b"r"), calls)
-    page = read_page(await dialled.list_raw())
+    page = read_page(await raw(dialled))
     machine = dialled.decode(page.record(0))
     assert (machine.id, machine.provider, machine.region) == ("good", "cloud", "region-a")
     with pytest.raises(MachineError, match="no host"):
@@ -122,13 +127,13 @@ async def test_equal_records_have_equal_bytes_whatever_the_order_of_their_labels
     one = pb.Machine(id="m", labels={"a": "1", "b": "2"})
     other = pb.Machine(id="m", labels={"b": "2", "a": "1"})
     first, second = (pb.MachineList(machines=[machine]) for machine in (one, other))
-    assert await client(first, []).list_raw() == await client(second, []).list_raw()
+    assert await raw(client(first, [])) == await raw(client(second, []))
 
 
 async def test_a_transport_that_hangs_is_given_up() -> None:
     calls: list[tuple[str, str]] = []
     with pytest.raises(ProviderError, match="DEADLINE_EXCEEDED: no answer within -1 s"):
-        await client(None, calls).list_raw(seconds=-1.0)
+        await raw(client(None, calls), seconds=-1.0)
     assert calls == [("List", "DEADLINE_EXCEEDED")]
 
 
@@ -141,5 +146,25 @@ async def test_a_failed_call_is_counted_under_its_code() -> None:
 
     dialled._transport.list = refuse  # type: ignore[method-assign]
     with pytest.raises(ProviderError, match="UNAVAILABLE: down"):
-        await dialled.list_raw()
+        await raw(dialled)
     assert calls == [("List", "UNAVAILABLE")]
+
+
+async def test_a_list_that_cannot_be_read_is_counted_as_failed() -> None:
+    calls: list[tuple[str, str]] = []
+    odd = pb.Machine(id="odd", state=77)  # type: ignore[arg-type]
+    dialled = client(pb.MachineList(machines=[odd]), calls)
+    with pytest.raises(UnusableAnswerError, match="state 77"):
+        async with dialled.list_raw() as payload:
+            dialled.decode(read_page(payload).record(0))
+    assert calls == [("List", "INTERNAL")]
+
+
+async def test_what_befalls_the_reader_is_not_the_providers_fault() -> None:
+    calls: list[tuple[str, str]] = []
+    down = ProviderError("cloud", "List", "", grpc.StatusCode.UNAVAILABLE, "the next page")
+    for fault in (down, asyncio.CancelledError()):
+        with pytest.raises(type(fault)):
+            async with client(pb.MachineList(), calls).list_raw():
+                raise fault
+    assert calls == [("List", "OK")] * 2

@@ -95,15 +95,14 @@ class Asking:
         for _ in range(_MOST_PAGES):
             most = 0 if feed.continues is False else self._page
             asked_at = self._clock.monotonic()
-            found = await self._find(
-                feed, await feed.client.list_raw(max_results=most, since=since)
-            )
-            revision = found.page.revision
-            goes_on = bool(most) and len(found) == most
-            if goes_on and not await self._continues(feed, since, revision):
-                continue
-            answer = Answer(feed.name, asked_at, feed.asked, back_to, walk=walk)
-            await self._bring(feed, found, answer, ends=not goes_on)
+            async with feed.client.list_raw(max_results=most, since=since) as payload:
+                found = await self._find(feed, payload)
+                revision = found.page.revision
+                goes_on = bool(most) and len(found) == most
+                if goes_on and not await self._continues(feed, since, revision):
+                    continue
+                answer = Answer(feed.name, asked_at, feed.asked, back_to, walk=walk)
+                await self._bring(feed, found, answer, ends=not goes_on)
             if not goes_on:
                 feed.has_cursor = bool(revision)
                 feed.cursor = revision
@@ -119,11 +118,11 @@ class Asking:
         """
         if feed.continues is None:
             short = min(_PROBE, max(1, self._page // 2))
-            first = await self._find(feed, await feed.client.list_raw(max_results=short))
+            async with feed.client.list_raw(max_results=short) as payload:
+                first = await self._find(feed, payload)
             cursor = first.page.revision
-            second = await self._find(
-                feed, await feed.client.list_raw(max_results=short, since=cursor)
-            )
+            async with feed.client.list_raw(max_results=short, since=cursor) as payload:
+                second = await self._find(feed, payload)
             feed.continues = bool(cursor) and len(set(second.ids) - set(first.ids)) == short
         if feed.continues and (not revision or revision == since):
             feed.continues = False

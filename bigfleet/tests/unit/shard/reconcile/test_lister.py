@@ -233,6 +233,23 @@ async def test_an_unknown_state_is_found_wherever_it_stands_in_the_record() -> N
         await shard.after(5)
         assert shard.states() == {}
         assert "state 77" in shard.lister.status()[0].last_error
+        assert set(shard.calls) == {("List", "INTERNAL")}
+
+
+@on_virtual_time
+async def test_a_list_with_a_record_that_nobody_can_read_is_counted_as_failed() -> None:
+    cloud = cloud_of("a")
+    cut = record("b").SerializeToString()[:-1]
+    answered = cloud.list_raw
+
+    async def with_cut(request: pb.ListFilter, seconds: float) -> bytes:
+        return await answered(request, seconds) + b"\x0a" + bytes([len(cut)]) + cut
+
+    cloud.list_raw = with_cut  # type: ignore[method-assign]
+    async with shard_of(cloud) as shard:
+        await shard.after(5)
+        assert "no machine record" in shard.lister.status()[0].last_error
+        assert set(shard.calls) == {("List", "INTERNAL")}
 
 
 @on_virtual_time
