@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from bigfleet.coordinator.settings import CoordinatorSettings
+from bigfleet.observe.refusing import refusal
 from bigfleet.observe.settings import Texts
 from bigfleet.shard.settings import ShardSettings
 
@@ -40,9 +41,7 @@ class AllInOneSettings(ShardSettings):
         try:
             self.coordinator()
         except ValidationError as error:
-            told = "; ".join(
-                str(one["msg"]).removeprefix("Value error, ") for one in error.errors()
-            )
+            told = "; ".join(map(refusal, error.errors()))
             for flag in ("listen", "metrics-addr"):
                 told = told.replace(f"--{flag}", f"--coordinator-{flag}")
             raise ValueError(told) from None

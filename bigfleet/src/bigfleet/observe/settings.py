@@ -20,6 +20,8 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
+from bigfleet.observe.refusing import refusal
+
 PREFIX: Final = "BIGFLEET_"
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -197,7 +199,7 @@ def _in_words(error: ValidationError, origin: Mapping[str, str]) -> str:
     field = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "missing":
         return f"{flag_of(field)} is missing: give it, or {variable_of(field)}"
-    said = str(first["msg"]).removeprefix("Value error, ")
+    said = refusal(first)
     return f"{origin[field]}: {said}" if field in origin else said
 
 

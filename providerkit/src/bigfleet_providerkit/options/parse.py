@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from bigfleet_providerkit.errors import OptionError
 from bigfleet_providerkit.options.model import KitOptions, Opt, described
+from bigfleet_providerkit.options.refusing import refusal
 
 PREFIX = "BIGFLEET_PROVIDER_"
 O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
@@ -149,7 +150,7 @@ def _explain(error: ValidationError, names: Names) -> str:
     parts = []
     for problem in error.errors():
         field = str(problem["loc"][0]) if problem["loc"] else ""
-        text = problem["msg"].removeprefix("Value error, ")
+        text = refusal(problem)
         if not field:
             parts.append(text)
             continue

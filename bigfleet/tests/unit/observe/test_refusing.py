@@ -1,0 +1,25 @@
+"""A wrong setting is told in plain words, with what was given and what to write instead."""
+
+import pytest
+
+from bigfleet.observe.settings import SettingsError
+from bigfleet.shard.settings import ShardSettings
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "words"),
+    [
+        ("workers", "abc", "--workers: 'abc' is no whole number"),
+        ("workers", "0", "--workers: '0' is too small: use 1 or more"),
+        ("reclaim_cap", "x", "--reclaim-cap: 'x' is no number"),
+        ("reclaim_cap", "2", "--reclaim-cap: '2' is too large: use 1 or less"),
+        ("dry_run", "maybe", "--dry-run: 'maybe' is neither true nor false"),
+        ("log_format", "xml", "--log-format: 'xml' is unknown: use 'text' or 'json'"),
+        ("shard_id", "", "--shard-id: it is empty"),
+        ("provider_addr", 5, "--provider-addr: 5 is no list"),
+    ],
+)
+def test_a_refusal_is_a_sentence(field: str, given: object, words: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        ShardSettings.load({"shard_id": "s-1", field: given})
+    assert str(refused.value) == words
