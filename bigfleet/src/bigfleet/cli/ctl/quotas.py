@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
 from bigfleet.cli.ctl.asking import ctl_of, run
+from bigfleet.cli.ctl.groups import complain
 from bigfleet.cli.ctl.listing import Column, print_done, print_listing
 from bigfleet.cli.errors import InputError
 
+if TYPE_CHECKING:
+    from bigfleet.cli.ctl.calling import Fleet
+
+Pool: TypeAlias = tuple[str, str]
+"""A provider and a region."""
 _MOST: Final = 2**31 - 1
 
 
@@ -61,8 +67,13 @@ def set_quota(
     if bool(numbers) == remove:
         raise InputError("name shards and their numbers (s-1=100 s-2=50), or --remove, not both")
     request = pb.SetQuotaRequest(provider=provider, region=region, per_shard=numbers)
-    run(ctl, lambda f: f.coordinator.call(lambda s: s.SetQuota, request))
-    where = f"{provider} in {region}" if region else provider
+
+    async def write(fleet: Fleet) -> set[Pool]:
+        await fleet.coordinator.call(lambda s: s.SetQuota, request)
+        return set() if remove else await _pools(fleet)
+
+    pools = run(ctl, write)
+    where = _place((provider, region))
     print_done(
         ctl,
         f"Quota of {where}: {_shares(numbers)}." if numbers else f"{where} has no quota any more.",
@@ -71,6 +82,31 @@ def set_quota(
         region=region,
         per_shard=numbers,
     )
+    if not remove and (provider, region) not in pools:
+        known = ", ".join(map(_place, sorted(pools))) or "none"
+        complain(
+            f"nobody has machines of {where} yet, so this holds for nothing until somebody does; "
+            f"known: {known}"
+        )
+
+
+async def _pools(fleet: Fleet) -> set[Pool]:
+    """Providers and regions that are registered, or that shards have slots of."""
+    from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+
+    call = fleet.coordinator.call
+    registered = await call(lambda s: s.ListProviders, pb.ListProvidersRequest())
+    told = await call(lambda s: s.ListShardReports, pb.ListShardReportsRequest())
+    slots = [total for report in told.reports for total in report.summary.quota_totals]
+    return {
+        *((entry.name, entry.region) for entry in registered.providers),
+        *((total.provider, total.region) for total in slots),
+    }
+
+
+def _place(pool: Pool) -> str:
+    provider, region = pool
+    return f"{provider} in {region}" if region else provider
 
 
 def _shares(numbers: Mapping[str, int]) -> str:

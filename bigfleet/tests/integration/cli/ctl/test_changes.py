@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ctlfleet import ctl
+from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+from ctlfleet import CannedCoordinator, ctl, serving
 from ctlworld import ZONE, World
 
 CHANGES: list[tuple[list[str], str, dict[str, Any], str]] = [
@@ -161,3 +162,20 @@ def test_forgetting_asks_first(fleet: World) -> None:
 
 def test_quiet_leaves_sentences_out(fleet: World) -> None:
     assert ctl(*fleet.at, "--quiet", "remove-shard", "s-3").stdout == ""
+
+
+def test_a_quota_of_what_nobody_has_is_set_and_warned_of() -> None:
+    coordinator = CannedCoordinator()
+    coordinator.providers = [pb.ProviderEntry(name="aws", address="aws:9001", region="eu-1")]
+    totals = [pb.QuotaAllocation(provider="fake", per_shard={"s-1": 200})]
+    summary = pb.ShardSummary(quota_totals=totals)
+    coordinator.reports = [pb.ShardReportSnapshot(shard_id="s-1", summary=summary)]
+    with serving(coordinator) as at:
+        for known in (["aws", "--region", "eu-1"], ["fake"]):
+            assert ctl("--coordinator", at, "set-quota", known[0], "s-1=5", *known[1:]).stderr == ""
+        result = ctl("--coordinator", at, "set-quota", "fake", "s-1=5", "--region", "eu-1")
+        assert result.exit_code == 0
+        assert "nobody has machines of fake in eu-1 yet" in result.stderr
+        assert "known: aws in eu-1, fake" in result.stderr
+        gone = ctl("--coordinator", at, "set-quota", "fake", "--region", "eu-1", "--remove")
+        assert gone.stderr == ""
