@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from bigfleet.cli.quantities import readable
 from bigfleet.decision import Reason
 from bigfleet.model import Need, Resources, format_resources
 from bigfleet.simulate.supply import words as requirement_words
@@ -44,7 +45,7 @@ HELP: Final[Mapping[Reason, str]] = MappingProxyType(
 def amounts(resources: Resources) -> str:
     """`cpu 4, memory 16Gi`; nothing when there is nothing."""
     texts = format_resources({name: amount for name, amount in resources.items() if amount})
-    return ", ".join(f"{name} {text}" for name, text in texts.items()) or "nothing"
+    return ", ".join(f"{name} {readable(name, t)}" for name, t in texts.items()) or "nothing"
 
 
 def plural(count: int, what: str) -> str:

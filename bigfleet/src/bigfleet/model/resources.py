@@ -39,7 +39,7 @@ def parse_resources(texts: Mapping[str, str], where: str = "") -> dict[str, int]
 def format_resources(resources: Resources) -> dict[str, str]:
     """Canonical quantity texts, sorted by name; memory and storage with binary suffixes."""
     return {
-        name: str(quantity_from_milli(resources[name], _is_binary(name)))
+        name: str(quantity_from_milli(resources[name], is_binary(name)))
         for name in sorted(resources)
     }
 
@@ -75,7 +75,8 @@ def is_uniform_multiple(aggregate: Resources, unit: Resources) -> int | None:
     return count
 
 
-def _is_binary(name: str) -> bool:
+def is_binary(name: str) -> bool:
+    """Whether amounts of a resource are bytes, and written with binary suffixes."""
     return name in _BINARY_NAMES or name.startswith(_BINARY_PREFIX)
 
 

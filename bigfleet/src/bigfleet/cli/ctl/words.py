@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from bigfleet.cli.quantities import readable
+
 if TYPE_CHECKING:
     from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2
 
@@ -74,7 +76,8 @@ def amounts(resources: Mapping[str, str]) -> dict[str, str]:
 
 def amount_words(resources: Mapping[str, str]) -> str:
     """`cpu 4, memory 16Gi`; nothing when there is nothing."""
-    return ", ".join(f"{name} {text}" for name, text in amounts(resources).items()) or "nothing"
+    told = amounts(resources).items()
+    return ", ".join(f"{name} {readable(name, text)}" for name, text in told) or "nothing"
 
 
 def vector(resources: provider_pb2.Resources) -> dict[str, str]:
