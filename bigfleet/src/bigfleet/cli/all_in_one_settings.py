@@ -7,7 +7,9 @@ from pathlib import Path
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from bigfleet.coordinator.settings import CoordinatorSettings
+from bigfleet.observe.addresses import can_dial
 from bigfleet.observe.refusing import refusal
+from bigfleet.observe.settings import Texts
 from bigfleet.observe.settings import Texts
 from bigfleet.shard.settings import ShardSettings
 
@@ -45,6 +47,11 @@ class AllInOneSettings(ShardSettings):
             for flag in ("listen", "metrics-addr"):
                 told = told.replace(f"--{flag}", f"--coordinator-{flag}")
             raise ValueError(told) from None
+        if not can_dial(self._near()):
+            raise ValueError(
+                f"--coordinator-listen {self.coordinator_listen!r}: the shard has to dial it; "
+                "write a port that is not 0"
+            )
         return self
 
     def coordinator(self) -> CoordinatorSettings:
@@ -61,8 +68,11 @@ class AllInOneSettings(ShardSettings):
 
     def shard(self) -> ShardSettings:
         """The shard's settings: it reports to the coordinator beside it."""
-        host, _, port = self.coordinator_listen.rpartition(":")
         said = {name: getattr(self, name) for name in ShardSettings.model_fields}
-        near = (f"{host or '127.0.0.1'}:{port}",)
-        said |= {"data_dir": self.data_dir / "shard", "coordinator_addr": near}
+        said |= {"data_dir": self.data_dir / "shard", "coordinator_addr": (self._near(),)}
         return ShardSettings.model_validate(said)
+
+    def _near(self) -> str:
+        """Where the shard finds the coordinator beside it."""
+        host, _, port = self.coordinator_listen.rpartition(":")
+        return f"{host or '127.0.0.1'}:{port}"

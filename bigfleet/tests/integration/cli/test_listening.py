@@ -28,11 +28,14 @@ RUN = "from bigfleet.cli.main import main; main()"
 def test_a_taken_port_is_told_with_its_flag(
     command: str, flags: dict[str, str], tmp_path: Path
 ) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        unused = f"127.0.0.1:{free.getsockname()[1]}"
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
         taken = f"127.0.0.1:{held.getsockname()[1]}"
-        where = {"taken": taken, "free": "127.0.0.1:0", "0": "0"}
+        where = {"taken": taken, "free": unused, "0": "0"}
         words = [f"{flag}={where[what]}" for flag, what in flags.items()]
         if command == "all-in-one":
             words += ["--listen=127.0.0.1:0", "--metrics-addr=0"]
@@ -66,6 +69,11 @@ def test_a_taken_port_is_told_with_its_flag(
 def test_what_is_no_address_is_told_before_anything_starts(flag: str, complaint: str) -> None:
     with pytest.raises(SettingsError, match=complaint):
         AllInOneSettings.load({flag: "here"})
+
+
+def test_the_coordinator_of_all_in_one_is_where_its_shard_can_dial_it() -> None:
+    with pytest.raises(SettingsError, match=r"--coordinator-listen ':0': the shard has to dial it"):
+        AllInOneSettings.load({"coordinator_listen": ":0"})
 
 
 @pytest.mark.parametrize("said", [["c-1:7790"], "c-1:7790", ["nowhere"]])
