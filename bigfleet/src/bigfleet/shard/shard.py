@@ -202,6 +202,7 @@ class Shard:
 
     async def stop(self) -> None:
         """Take nothing more and let what runs end, within a few seconds."""
+        self.sessions.stop()
         await self.executor.stop(STOP_SECONDS)
 
     async def close(self) -> None:

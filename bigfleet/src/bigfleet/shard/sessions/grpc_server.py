@@ -6,6 +6,7 @@ are left to the server's owner.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Final, Protocol, cast
 
@@ -21,6 +22,9 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 SERVICE: Final = "bigfleet.v1alpha1.Shard"
 LARGE_BYTES: Final = 256 * 1024
 """From here on a frame is decoded off the event loop."""
+_BREAK_SECONDS: Final = 0.05
+"""A connection that breaks ends the stream as an operator does who closes it in order; that the
+call is cancelled follows within a millisecond, and nothing but that tells them apart."""
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 IdentityOf = Callable[[Context], str | None]
@@ -44,10 +48,11 @@ class GrpcStream:
         self._offload = offload
 
     async def receive(self) -> pb.OperatorMessage | None:
-        """The next frame; None when the operator closed its side."""
+        """The next frame; None when the operator closed its side in order."""
         # What marks the end is no message, which the stubs of grpc do not say.
         raw: bytes | object = await self._context.read()
         if not isinstance(raw, bytes):
+            await asyncio.sleep(_BREAK_SECONDS)
             return None
         try:
             if len(raw) < LARGE_BYTES:

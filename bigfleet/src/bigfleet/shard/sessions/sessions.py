@@ -82,6 +82,7 @@ class Sessions:
         self._carried = carried
         """What a request is part of, as its answerer is told; empty for nothing."""
         self._open: dict[str, Session] = {}
+        self._stopping = False
         self._turns = Turns(pause=pause_seconds)
         self._updates = NodeUpdates(machines, nodes.node_name, self, moment_seconds, is_given_away)
 
@@ -109,6 +110,10 @@ class Sessions:
         """A cluster is gone for good: its demand, and what it was still to be told."""
         self._rollups.forget(cluster)
         self._updates.forget(cluster)
+
+    def stop(self) -> None:
+        """This shard stops: streams that are cut from now on are cut by it."""
+        self._stopping = True
 
     # -- one stream ------------------------------------------------------------------------------
 
@@ -161,7 +166,11 @@ class Sessions:
 
     def _remove(self, session: Session, why: BaseException | None) -> None:
         cluster = session.cluster
-        keys = {"cluster": cluster, **_ending(why)}
+        keys = {"cluster": cluster, **_ending(why, stopping=self._stopping)}
+        if isinstance(why, asyncio.CancelledError) and not self._stopping:
+            _log.warning(
+                "operator session recv error", extra={"cluster": cluster, "error": keys["error"]}
+            )
         if isinstance(why, SessionEnd) and why.code is not grpc.StatusCode.ABORTED:
             _log.warning("operator message handling: the session is ended", extra=keys)
         _log.info("operator session closed", extra=keys)
@@ -325,10 +334,13 @@ def _no_hello(found: str) -> SessionEnd:
     )
 
 
-def _ending(why: BaseException | None) -> dict[str, str]:
-    """How a session ended, for the log."""
+def _ending(why: BaseException | None, *, stopping: bool) -> dict[str, str]:
+    """How a session ended, for the log. Who is cancelled was cut off, by whichever end."""
     if why is None:
         return {"code": "OK", "error": ""}
+    if isinstance(why, asyncio.CancelledError):
+        error = "this shard stops" if stopping else "the connection broke"
+        return {"code": "CANCELLED", "error": error}
     if isinstance(why, SessionEnd):
         return {"code": why.code.name, "error": why.text}
     return {"code": type(why).__name__, "error": str(why)}

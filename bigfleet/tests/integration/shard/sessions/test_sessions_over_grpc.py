@@ -106,6 +106,12 @@ async def end_of(call: grpc.aio.StreamStreamCall[Any, Any]) -> grpc.StatusCode:
         return await call.code()
 
 
+def ends(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """Code and words of each session that was closed."""
+    closed = [r.__dict__ for r in caplog.records if r.message == "operator session closed"]
+    return [(keys["code"], keys["error"]) for keys in closed]
+
+
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110 - what is waited for has no event
@@ -241,6 +247,40 @@ async def test_a_session_whose_peer_is_gone_is_removed() -> None:
         await until(lambda: not shard.desk.sessions.connected("c-2"))
         assert other.done()
     assert shard.desk.metrics.events[-1] == ("removed", 0)
+
+
+async def test_a_broken_connection_is_never_taken_for_an_orderly_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    async with served() as shard:
+        for number in range(20):
+            call = await shard.greet()
+            if number % 2:
+                call.cancel()
+            else:
+                await shard.channels[-1].close()
+            await until(lambda: not shard.desk.sessions.clusters())
+        call = await shard.greet()
+        await call.done_writing()
+        assert await end_of(call) is grpc.StatusCode.OK
+        await until(lambda: not shard.desk.sessions.clusters())
+    broke = ("CANCELLED", "the connection broke")
+    assert ends(caplog) == [broke] * 20 + [("OK", "")]
+    assert caplog.messages.count("operator session recv error") == 20
+
+
+async def test_a_shard_that_stops_does_not_blame_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    async with served() as shard:
+        await shard.greet()
+        shard.desk.sessions.stop()
+        await shard.channels[-1].close()
+        await until(lambda: not shard.desk.sessions.clusters())
+    assert ends(caplog) == [("CANCELLED", "this shard stops")]
+    assert "operator session recv error" not in caplog.messages
 
 
 async def test_a_storm_of_reconnects_ends_with_one_session_per_cluster() -> None:
