@@ -7,6 +7,7 @@ are left to the server's owner.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Final, Protocol, cast
 
@@ -22,6 +23,8 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 SERVICE: Final = "bigfleet.v1alpha1.Shard"
 LARGE_BYTES: Final = 256 * 1024
 """From here on a frame is decoded off the event loop."""
+STATUS_SECONDS: Final = 5.0
+"""How long an operator may take to be told why its session ends."""
 _BREAK_SECONDS: Final = 0.05
 """A connection that breaks ends the stream as an operator does who closes it in order; that the
 call is cancelled follows within a millisecond, and nothing but that tells them apart."""
@@ -80,10 +83,17 @@ def add_sessions(
         # Sent apart: while the first frame still carried them, no status could be sent.
         await context.send_initial_metadata(())
         stream = GrpcStream(context, name_of(context), offload)
+        status: tuple[grpc.StatusCode, str] | None = None
         try:
             await sessions.serve(stream)
         except SessionEnd as end:
-            await context.abort(end.code, end.text)
+            # Taken out of it: what it was raised through would keep the whole session alive.
+            status = end.code, end.text
+        if status is not None:
+            # Who reads nothing takes no status either. The call is then over without it.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STATUS_SECONDS):
+                    await context.abort(*status)
 
     # The stubs of grpc know handlers that yield their answers, not those that write them.
     behavior = cast("Callable[..., AsyncIterator[bytes]]", session)

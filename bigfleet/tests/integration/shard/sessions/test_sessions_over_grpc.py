@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
+import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
@@ -12,7 +14,8 @@ import pytest
 
 from bigfleet.model import MachineState, Profile
 from bigfleet.observe.process import Threads
-from bigfleet.shard.sessions.grpc_server import SERVICE, Context, add_sessions
+from bigfleet.shard.sessions import grpc_server
+from bigfleet.shard.sessions.grpc_server import SERVICE, Context, GrpcStream, add_sessions
 from bigfleet.wire.channel import open_channel
 from bigfleet.wire.server import WireServer
 from bigfleet_api.v1alpha1 import shard_pb2, shard_pb2_grpc
@@ -235,6 +238,37 @@ async def test_an_operator_that_stops_reading_is_let_go_and_replayed_when_it_com
         again = await shard.greet()
         seen = {(await told(again)).node_state_update.machine_id for _ in range(500)}
         assert len(seen) == 500
+
+
+async def test_nothing_is_kept_of_a_session_whose_operator_reads_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grpc_server, "STATUS_SECONDS", 0.05)
+    made: list[weakref.ref[GrpcStream]] = []
+
+    class Noted(GrpcStream):
+        def __init__(self, *around: Any) -> None:
+            super().__init__(*around)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(grpc_server, "GrpcStream", Noted)
+    desk = Desk(outbox_bound=64)
+    async with served(desk) as shard:
+        deaf = shard.call()
+        await deaf.write(shard_pb2.OperatorMessage(hello=hello()))
+        await until(lambda: desk.sessions.connected("c-1"))
+        echo = shard_pb2.ShardMessage(ack=shard_pb2.Acknowledgement(echo="x" * 50_000))
+        await until(lambda: not desk.sessions.send("c-1", echo))
+        await until(lambda: not desk.sessions.clusters())
+        (stream,) = made
+
+        def is_forgotten() -> bool:
+            gc.collect()
+            return stream() is None
+
+        # The connection is still there, and nothing was read from it.
+        await until(is_forgotten)
+        assert not deaf.done()
 
 
 async def test_a_session_whose_peer_is_gone_is_removed() -> None:
