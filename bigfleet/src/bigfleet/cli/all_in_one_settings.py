@@ -10,7 +10,6 @@ from bigfleet.coordinator.settings import CoordinatorSettings
 from bigfleet.observe.addresses import can_dial
 from bigfleet.observe.refusing import refusal
 from bigfleet.observe.settings import Texts
-from bigfleet.observe.settings import Texts
 from bigfleet.shard.settings import ShardSettings
 
 
