@@ -82,8 +82,8 @@ def set_quota(
         region=region,
         per_shard=numbers,
     )
-    if not remove and (provider, region) not in pools:
-        known = ", ".join(map(_place, sorted(pools))) or "none"
+    if pools and (provider, region) not in pools:
+        known = ", ".join(map(_place, sorted(pools)))
         complain(
             f"nobody has machines of {where} yet, so this holds for nothing until somebody does; "
             f"known: {known}"
@@ -91,16 +91,21 @@ def set_quota(
 
 
 async def _pools(fleet: Fleet) -> set[Pool]:
-    """Providers and regions that are registered, or that shards have slots of."""
+    """Providers and regions that are registered, or that shards have slots of; none while a shard
+    has not told yet what it has.
+    """
     from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
     call = fleet.coordinator.call
     registered = await call(lambda s: s.ListProviders, pb.ListProvidersRequest())
+    shards = await call(lambda s: s.ListShards, pb.ListShardsRequest())
     told = await call(lambda s: s.ListShardReports, pb.ListShardReportsRequest())
-    slots = [total for report in told.reports for total in report.summary.quota_totals]
+    totals = {report.shard_id: report.summary.quota_totals for report in told.reports}
+    if not all(totals.get(entry.shard_id) for entry in shards.shards):
+        return set()
     return {
         *((entry.name, entry.region) for entry in registered.providers),
-        *((total.provider, total.region) for total in slots),
+        *((slots.provider, slots.region) for each in totals.values() for slots in each),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
-from ctlfleet import CannedCoordinator, ctl, serving
+from ctlfleet import CannedCoordinator, ctl, entry, serving
 from ctlworld import ZONE, World
 
 CHANGES: list[tuple[list[str], str, dict[str, Any], str]] = [
@@ -169,11 +169,14 @@ def test_a_quota_of_what_nobody_has_is_set_and_warned_of() -> None:
     coordinator.providers = [pb.ProviderEntry(name="aws", address="aws:9001", region="eu-1")]
     totals = [pb.QuotaAllocation(provider="fake", per_shard={"s-1": 200})]
     summary = pb.ShardSummary(quota_totals=totals)
-    coordinator.reports = [pb.ShardReportSnapshot(shard_id="s-1", summary=summary)]
+    coordinator.shards = [entry("s-1", "s-1:7780")]
+    wrong = ("set-quota", "fake", "s-1=5", "--region", "eu-1")
     with serving(coordinator) as at:
+        assert ctl("--coordinator", at, *wrong).stderr == "", "its shard has not spoken yet"
+        coordinator.reports = [pb.ShardReportSnapshot(shard_id="s-1", summary=summary)]
         for known in (["aws", "--region", "eu-1"], ["fake"]):
             assert ctl("--coordinator", at, "set-quota", known[0], "s-1=5", *known[1:]).stderr == ""
-        result = ctl("--coordinator", at, "set-quota", "fake", "s-1=5", "--region", "eu-1")
+        result = ctl("--coordinator", at, *wrong)
         assert result.exit_code == 0
         assert "nobody has machines of fake in eu-1 yet" in result.stderr
         assert "known: aws in eu-1, fake" in result.stderr
