@@ -19,6 +19,7 @@ S = MachineState
 _HELD: Final = frozenset({S.CREATING, S.IDLE, S.CONFIGURING, S.CONFIGURED})
 """States in which a machine is somebody's: its stamp stays."""
 _LEAVING: Final = frozenset({S.CONFIGURED, S.DRAINING})
+_HAS_CLUSTER: Final = frozenset({S.CONFIGURING, S.CONFIGURED, S.DRAINING})
 _ENDS: Final = {
     S.CREATING: frozenset({S.IDLE, S.FAILED}),
     S.CONFIGURING: frozenset({S.CONFIGURED, S.FAILED}),
@@ -34,7 +35,7 @@ class Merged:
     machine: Machine
     changed: bool = False
     jumped: bool = False
-    """The state changed by a step nobody here knows."""
+    """The state changed by a step nobody here knows, or a bound machine changed its cluster."""
     lost: bool = False
     """It served a cluster and no longer can."""
     freed: bool = False
@@ -70,7 +71,7 @@ def merge(known: Machine | None, seen: Machine, now: int) -> Merged:
     return Merged(
         machine,
         changed=machine != known,
-        jumped=moved and not _is_step(known.state, seen.state),
+        jumped=_is_rebound(known, seen) or (moved and not _is_step(known.state, seen.state)),
         lost=_is_lost(known, seen),
         freed=moved and seen.state in (S.IDLE, S.SPECULATIVE),
         delivered=moved and seen.state is S.CONFIGURED,
@@ -121,6 +122,12 @@ def _same_binding(known: Machine, seen: Machine) -> bool:
 def _is_step(before: MachineState, after: MachineState) -> bool:
     # Healing is the provider's: out of Failed every way is known.
     return before is S.FAILED or after in LEGAL_MOVES[before]
+
+
+def _is_rebound(known: Machine, seen: Machine) -> bool:
+    # Between two clusters lies a drain, which only the shard orders.
+    bound = known.state in _HAS_CLUSTER and seen.state in _HAS_CLUSTER
+    return bound and bool(known.cluster and seen.cluster) and known.cluster != seen.cluster
 
 
 def _is_lost(known: Machine, seen: Machine) -> bool:

@@ -250,10 +250,13 @@ class Merger:
             return
         if taken.lost:
             into.losses.append(known)
-        if self.journal.knows(known.id):
-            now = self.book.get(known.id)
-            if now is not None and now.state is not known.state and not is_worth_remembering(now):
-                self.journal.forget_soon([known.id])
+        now = self.book.get(known.id)
+        if taken.jumped and now is not None and now.state is not MachineState.FAILED:
+            _tell_of_jump(known, now)
+        if now is None or now.state is known.state or not self.journal.knows(known.id):
+            return
+        if not is_worth_remembering(now):
+            self.journal.forget_soon([known.id])
 
     def _tells(self, known: Machine | None, machine: Machine) -> bool:
         """Whether a record that may be old says something else than is known."""
@@ -330,6 +333,24 @@ class Merger:
                 "mass disappearance is over",
                 extra={"provider": feed.name, "machines": held_before, "removed": gone},
             )
+
+
+def _tell_of_jump(known: Machine, now: Machine) -> None:
+    """A change nobody here asked for; of a machine that failed its failure tells enough."""
+    _log.warning(
+        "provider changed a machine by a step that nobody ordered",
+        extra={
+            "machine": now.id,
+            "provider": now.provider,
+            "was": _in_words(known),
+            "now": _in_words(now),
+        },
+    )
+
+
+def _in_words(machine: Machine) -> str:
+    of = f" for {machine.cluster}" if machine.cluster and machine.state in _BOUND else ""
+    return f"{machine.state.title}{of}"
 
 
 class ListedTwiceError(MachineError):

@@ -33,6 +33,13 @@ def said(log: Log, words: str) -> list[str]:
     return [record.getMessage() for record in log.records if record.message.startswith(words)]
 
 
+def changes(log: Log) -> list[tuple[str, str]]:
+    """What machines were and are that their provider changed by itself."""
+    words = "provider changed a machine by a step that nobody ordered"
+    told = [vars(record) for record in log.records if record.message == words]
+    return [(keys["was"], keys["now"]) for keys in told]
+
+
 async def met(whole: Whole, replicas: int = 12) -> None:
     await whole.until(lambda: whole.bound() == replicas, 900.0, f"{replicas} bound machines")
 
@@ -176,6 +183,21 @@ def test_a_provider_that_changes_its_mind_is_followed(caplog: Log) -> None:
         nothing_was_taken(whole)
 
     live(setting(), story)
+    assert changes(caplog) == [("Configured for c1", "Idle")] * 3
+
+
+def test_a_machine_that_a_provider_gives_to_another_cluster_is_counted_and_told(
+    caplog: Log,
+) -> None:
+    async def story(whole: Whole) -> None:
+        await whole.until(lambda: whole.bound("c1") == whole.bound("c2") == 4, 900.0, "all")
+        slot = next(s for s in whole.provider.slots.values() if s.cluster == "c1")
+        slot.cluster = "c2"
+        whole.provider._changed(slot)
+        await whole.until(lambda: whole.metric("state_jumps_total") == 1, 60.0, "the jump")
+
+    live(Setting([provider("p1", 20)], [cluster("c1", 4), cluster("c2", 4)]), story)
+    assert changes(caplog) == [("Configured for c1", "Configured for c2")]
 
 
 def test_a_provider_that_disappears_costs_nothing_and_is_asked_again(caplog: Log) -> None:

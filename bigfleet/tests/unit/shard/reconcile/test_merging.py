@@ -109,6 +109,15 @@ def test_a_binding_of_somebody_else_ends_what_was_planned() -> None:
     assert (after.not_ready_since_ns, after.pods, after.do_not_disrupt) == (0, None, False)
 
 
+@pytest.mark.parametrize("state", [S.CONFIGURING, S.CONFIGURED, S.DRAINING])
+def test_a_machine_that_goes_from_one_cluster_to_another_has_skipped_a_drain(
+    state: MachineState,
+) -> None:
+    known = machine(state, stamp=MINE)
+    assert merge(known, machine(state, cluster="c-2", stamp=THEIRS), NOW).jumped
+    assert not merge(known, machine(state), NOW).jumped
+
+
 def test_a_drained_machine_belongs_to_whom_it_was_drained_for() -> None:
     for heir in (THEIRS, None):
         known = machine(S.DRAINING, stamp=MINE, leaving=Leaving(heir, 5))
