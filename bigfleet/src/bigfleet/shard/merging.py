@@ -59,6 +59,9 @@ def merge(known: Machine | None, seen: Machine, now: int) -> Merged:
     if known is None:
         return _first_sight(seen, now)
     moved = known.state is not seen.state
+    if seen.state is known.state is S.CONFIGURING and not seen.cluster:
+        # A record may leave out the cluster until the machine is its node: nobody else has it.
+        seen = seen.but(cluster=known.cluster)
     machine = seen.but(
         stamp=_stamp(known, seen),
         leaving=_leaving(known, seen, now),

@@ -200,6 +200,29 @@ def test_a_machine_that_a_provider_gives_to_another_cluster_is_counted_and_told(
     assert changes(caplog) == [("Configured for c1", "Configured for c2")]
 
 
+def test_a_list_that_names_no_cluster_before_a_machine_is_its_node_costs_nothing(
+    caplog: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Forgetful(ModelProvider):
+        def listing(self, request: pb.ListFilter) -> pb.MachineList:
+            answer = super().listing(request)
+            for machine in answer.machines:
+                if machine.state == pb.MACHINE_STATE_CONFIGURING:
+                    machine.cluster = ""
+                    machine.shard_metadata.clear()
+            return answer
+
+    monkeypatch.setattr("sim.world.ModelProvider", Forgetful)
+
+    async def story(whole: Whole) -> None:
+        await met(whole)
+        await asyncio.sleep(120.0)
+        assert whole.bound() == 12
+        nothing_was_taken(whole)
+
+    live(setting(), story)
+
+
 def test_a_provider_that_disappears_costs_nothing_and_is_asked_again(caplog: Log) -> None:
     async def story(whole: Whole) -> None:
         await met(whole)

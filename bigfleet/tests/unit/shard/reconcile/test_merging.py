@@ -109,6 +109,15 @@ def test_a_binding_of_somebody_else_ends_what_was_planned() -> None:
     assert (after.not_ready_since_ns, after.pods, after.do_not_disrupt) == (0, None, False)
 
 
+def test_a_record_may_leave_out_the_cluster_until_the_machine_is_its_node() -> None:
+    known = machine(S.CONFIGURING, stamp=MINE)
+    merged = merge(known, machine(S.CONFIGURING, cluster=""), NOW)
+    assert (merged.machine, merged.changed) == (known, False)
+    # Nobody knows what a Configured machine is that is being configured again.
+    again = merge(machine(S.CONFIGURED, stamp=MINE), machine(S.CONFIGURING, cluster=""), NOW)
+    assert (again.machine.cluster, again.jumped) == ("", True)
+
+
 @pytest.mark.parametrize("state", [S.CONFIGURING, S.CONFIGURED, S.DRAINING])
 def test_a_machine_that_goes_from_one_cluster_to_another_has_skipped_a_drain(
     state: MachineState,
