@@ -135,6 +135,11 @@ class Facade:
         if shard.tuning.policy.spend_limit_micro is not None:
             dollars = shard.tuning.policy.spend_limit_micro / 1e6
             rails.append(f"spend limit: ${dollars:.2f}/h of elastic capacity")
+        if shard.journal.error:
+            rails.append(f"journal cannot be written: {shard.journal.error}")
+        audit = shard.world.audit
+        if audit is not None and (audit.lost or audit.dropped):
+            rails.append(f"audit log: {audit.lost} records lost, {audit.dropped} dropped")
         rails += [f"fenced at provider {name}" for name in sorted(shard.executor.fenced)]
         rails += [
             f"mass disappearance at provider {status.name}: {status.held} machines held"

@@ -72,6 +72,8 @@ class Journal:
         self._waiting: list[_Operation] = []
         self._unflushed: set[str] = set()
         self._wanted = asyncio.Event()
+        self.error = ""
+        """Why the last group could not be written; empty when it was."""
 
     def load(self) -> dict[str, Entry]:
         """Everything remembered. Blocking; the disk's errors pass through."""
@@ -150,11 +152,13 @@ class Journal:
         except OSError as error:
             # Perhaps a part of it is on disk: only a file written anew is certain.
             self._must_rewrite = True
+            self.error = str(error)
             _log.error("journal cannot be written", extra={"error": str(error)})
             _answer(group, error)
         else:
             _applied(group, self._lines)
             self._must_rewrite = False
+            self.error = ""
             self._written = len(self._lines) if rewrite else self._written + len(group)
             _answer(group, None)
         self._unflushed = {operation.machine for operation in self._waiting}

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client.core import REGISTRY
 
 from bigfleet.shard.execute.causes import CreateFailure
+from bigfleet.shard.facade import Facade
 from bigfleet.shard.shard import Shard
 from sim.ports import DiskFullError, SimDisk
 from sim.slots import S
@@ -66,6 +67,8 @@ def test_an_audit_log_without_room_loses_records_and_nothing_else(caplog: Log) -
         audit = whole.shard.world.audit
         assert audit is not None
         await whole.until(lambda: audit.lost >= 8, 60.0, "lost records")
+        rails = Facade(whole.shard).state().rails
+        assert rails == [f"audit log: {audit.lost} records lost, 0 dropped"]
         room[0] = True
         whole.scale(10)
         await met(whole, 10)
@@ -90,8 +93,11 @@ def test_on_a_full_disk_no_machine_is_made_or_taken_away_until_there_is_room(cap
         )
         assert failed > 0
         assert whole.operator().connected
+        (rail,) = Facade(whole.shard).state().rails
+        assert rail.startswith("journal cannot be written: ")
         whole.world.disk.full = False
         await met(whole, 24)
+        assert Facade(whole.shard).state().rails == []
 
     live(setting(), story)
     assert said(caplog, "journal cannot be written")
