@@ -1,11 +1,14 @@
-"""What all tests of the repository share: rungs, the compile cache and the generators' settings.
+"""What all tests of the repository share: rungs, the compile cache, the generators' settings, and
+logging as it was before each of them.
 
 A test's rung is the folder below `tests` in which it lies (`bigfleet/tests/unit/...` is `unit`), so
 nobody has to remember to mark it, and a test outside every rung is refused: no command would ever
 run it.
 """
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -31,6 +34,16 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba"))
 hypothesis.settings.register_profile("change", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("nightly", deadline=None, max_examples=2_000)
 hypothesis.settings.load_profile("nightly" if os.environ.get("MODE") == "nightly" else "change")
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """A command that is run inside a test sets up logging for the whole process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 def rung_of(path: Path) -> str | None:

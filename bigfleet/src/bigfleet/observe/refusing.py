@@ -28,8 +28,6 @@ _WORDS: Final[Mapping[str, Callable[[Any, Mapping[str, Any]], str]]] = {
 
 def refusal(problem: Mapping[str, Any]) -> str:
     """One problem of a ValidationError."""
-    if problem["type"] == "string_too_short":
-        return "it is empty"
     words = _WORDS.get(problem["type"])
     if words is None:
         return str(problem["msg"]).removeprefix("Value error, ")

@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -12,15 +11,6 @@ import structlog
 from bigfleet.observe.logs import LogSettingsError, configure_logs
 
 log = logging.getLogger("bigfleet.shard.example")
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 def written(form: str = "text", level: str = "info") -> io.StringIO:

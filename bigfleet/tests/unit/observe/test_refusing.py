@@ -15,7 +15,6 @@ from bigfleet.shard.settings import ShardSettings
         ("reclaim_cap", "2", "--reclaim-cap: '2' is too large: use 1 or less"),
         ("dry_run", "maybe", "--dry-run: 'maybe' is neither true nor false"),
         ("log_format", "xml", "--log-format: 'xml' is unknown: use 'text' or 'json'"),
-        ("shard_id", "", "--shard-id: it is empty"),
         ("provider_addr", 5, "--provider-addr: 5 is no list"),
     ],
 )

@@ -318,11 +318,11 @@ class Executor:
         return more
 
     def _give_up_waiting(self) -> None:
-        for attempt in self._begun:
+        begun, self._begun = self._begun, deque()
+        for attempt in begun:
             self._waiting.ended(attempt)
-        for attempt in (*self._begun, *self._waiting.drop_all()):
+        for attempt in (*begun, *self._waiting.drop_all()):
             self._end(attempt, asyncio.CancelledError("the shard stops"))
-        self._begun.clear()
 
     def _end(self, attempt: Attempt, failed: BaseException | None) -> None:
         order = attempt.order
