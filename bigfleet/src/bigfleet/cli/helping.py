@@ -6,6 +6,7 @@ them into paragraphs of the terminal's width. A switch is shown without a value,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -26,12 +27,7 @@ class HelpfulCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, and then the examples."""
-        told, self.epilog = self.epilog, None
-        try:
-            super().format_help(ctx, formatter)
-        finally:
-            self.epilog = told
-        _write(told, formatter)
+        _format(self, super().format_help, ctx, formatter)
 
 
 class HelpfulGroup(TyperGroup):
@@ -43,12 +39,16 @@ class HelpfulGroup(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, and then the examples."""
-        told, self.epilog = self.epilog, None
-        try:
-            super().format_help(ctx, formatter)
-        finally:
-            self.epilog = told
-        _write(told, formatter)
+        _format(self, super().format_help, ctx, formatter)
+
+
+def _format(command: Any, write_help: Callable[[Any, Any], None], ctx: Any, formatter: Any) -> None:
+    told, command.epilog = command.epilog, None
+    try:
+        write_help(ctx, formatter)
+    finally:
+        command.epilog = told
+    _write(told, formatter)
 
 
 def _shown(params: list[Any]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from bigfleet.provider import ProviderClient
 from bigfleet.shard.execute.drains import Grace
@@ -21,6 +22,7 @@ class Truth(Enum):
 
 Peer = tuple[str, str]
 """Whose answer a step waits for: `provider` or `cluster` and its name, both empty for nobody's."""
+NOBODY: Final[Peer] = ("", "")
 
 
 @dataclass(slots=True)
@@ -53,4 +55,4 @@ class Attempt:
     """Why it need not be tried; empty when it should."""
     number: int = 0
     """Its place among those that wait."""
-    peer: Peer = ("", "")
+    peer: Peer = NOBODY

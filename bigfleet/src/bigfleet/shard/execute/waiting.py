@@ -15,11 +15,10 @@ from itertools import count
 from typing import Final
 
 from bigfleet.decision import ActionKind
-from bigfleet.shard.execute.attempts import Attempt, Peer
+from bigfleet.shard.execute.attempts import NOBODY, Attempt, Peer
 
 K = ActionKind
 SHARE: Final = 7
-NOBODY: Final[Peer] = ("", "")
 
 
 def peer_of(attempt: Attempt) -> Peer:

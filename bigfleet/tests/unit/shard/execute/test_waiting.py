@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet.decision import ActionKind
-from bigfleet.shard.execute.attempts import Attempt, Peer
+from bigfleet.shard.execute.attempts import NOBODY, Attempt, Peer
 from bigfleet.shard.execute.outcomes import Outcome
 from bigfleet.shard.execute.pool import PoolSettings
 from bigfleet.shard.execute.ports import Blob
-from bigfleet.shard.execute.waiting import NOBODY, SHARE, Waiting, peer_of
+from bigfleet.shard.execute.waiting import SHARE, Waiting, peer_of
 from executing import World, passes, run
 from executing_values import machine, order
 
