@@ -1,21 +1,22 @@
 """Keeps a certification in the repository: `python tools/store_report.py DIR...`.
 
-Copies the four files of a report, unmodified, to conformance/reports/<suite>/<provider>/<version>/
-(a run over HTTP to the folder `http` below it) and writes the README with the way to repeat it.
+Writes the four files of a report to conformance/reports/<suite>/<provider>/<version>/ (a run over
+HTTP to the folder `http` below it), and the README with the way to repeat it. Rows that passed keep
+the digest of their evidence and not the evidence, which would be nine tenths of the repository.
 Only a whole certificate is kept: CERTIFIED, not partial, of a version and not of a branch.
 """
 
 import json
 import re
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bigfleet_conformance.report.files import write
+from bigfleet_conformance.report.model import without_evidence
 from bigfleet_conformance.report.verify import complaints
 
 ROOT = Path(__file__).parent.parent
-FILES = ("report.json", "junit.xml", "badge.json", "report.html")
 PREFIX = "bigfleet-provider-"
 VERSION = re.compile(r"\d[\w.+-]*")
 Document = Mapping[str, object]
@@ -66,7 +67,7 @@ def readme(document: Document) -> str:
 
 
 def store(source: Path, root: Path = ROOT) -> Path:
-    """Copy one report; the folder it lies in."""
+    """Store one report and return its folder."""
     wrong = complaints(source)
     if wrong:
         raise CannotStoreError(f"{source}: {wrong[0]}")
@@ -80,8 +81,7 @@ def store(source: Path, root: Path = ROOT) -> Path:
         raise CannotStoreError(f"{source} names a path of one machine; run it by its name")
     target = root / "conformance" / "reports" / place_of(document)
     target.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
-        shutil.copyfile(source / name, target / name)
+    write(without_evidence(document), target)
     (target / "README.md").write_text(readme(document), "utf-8")
     return target
 

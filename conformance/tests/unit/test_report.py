@@ -12,7 +12,13 @@ import pytest
 from bigfleet_conformance import Options, Report, Status, Target, Verdict, all_behaviours
 from bigfleet_conformance.registry import Capability, Profile
 from bigfleet_conformance.report.files import badge, junit, texts, write
-from bigfleet_conformance.report.model import Subject, build, digest_of
+from bigfleet_conformance.report.model import (
+    Subject,
+    build,
+    digest_of,
+    evidence_digest,
+    without_evidence,
+)
 from bigfleet_conformance.report.verify import complaints, schema
 from bigfleet_conformance.results import CheckResult, Claim, Findings, LaneRecord, Result
 
@@ -116,6 +122,26 @@ def test_an_edited_report_is_found(tmp_path: Path) -> None:
     found = " ".join(complaints(tmp_path))
     assert "digest does not fit" in found
     assert "the verdict says FAILED, the rows give CERTIFIED" in found
+
+
+def test_evidence_may_be_left_out_but_not_changed(tmp_path: Path) -> None:
+    document = dict(report().document)
+    first, *rest = document["behaviors"]
+    calls = [{"time_s": 0.1, "method": "Create", "code": "OK"}]
+    kept = {**first, "evidence": calls, "evidence_digest": evidence_digest(calls)}
+    document["behaviors"] = [kept, *rest]
+    document["digest"] = digest_of(document)
+    for whole in (document, without_evidence(document)):
+        write(whole, tmp_path)
+        assert complaints(tmp_path) == []
+    write(document, tmp_path)
+
+    def forge(edited: dict[str, Any]) -> None:
+        edited["behaviors"][0]["evidence"][0]["code"] = "INTERNAL"
+
+    edit(tmp_path, forge)
+    found = complaints(tmp_path)
+    assert f"the evidence does not fit its digest: {first['id']}" in found
 
 
 def test_a_report_with_a_new_digest_still_has_to_agree_with_its_files(tmp_path: Path) -> None:

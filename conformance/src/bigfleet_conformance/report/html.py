@@ -60,7 +60,9 @@ Suite {{ d.suite.version }}, {{ d.environment.started }}, {{ d.environment.durat
 {% if row.reason %}<br><span class="{{ row.status }}">{{ row.reason }}</span>{% endif %}
 {% if row.evidence %}<details><summary>evidence ({{ row.evidence | length }} calls)</summary>
 <pre>{% for entry in row.evidence %}{{ entry | line }}
-{% endfor %}</pre></details>{% endif %}</td>
+{% endfor %}</pre></details>
+{% elif row.evidence_calls %}<br><small>evidence of {{ row.evidence_calls }} calls left out of this
+copy, SHA-256 {{ row.evidence_digest }}</small>{% endif %}</td>
 <td class="{{ row.status }}">{{ row.status }}</td><td>{{ row.duration_s }}</td></tr>
 {% endfor %}</table>
 {% endfor %}

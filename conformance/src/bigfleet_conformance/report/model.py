@@ -24,7 +24,7 @@ from bigfleet_conformance.results import (
     verdict,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 DISTRIBUTION = "bigfleet-conformance"
 NEVER_RUN = Result("", Status.NOT_RUN, reason="outside the chosen profiles or left out")
 
@@ -74,9 +74,33 @@ def suite_version() -> str:
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
-    """A fingerprint of everything but the fingerprint."""
+    """The SHA-256 of everything but the digest itself and the evidence, which each row's own
+    `evidence_digest` covers: a stored report that leaves evidence out keeps its digest.
+    """
     rest = {key: value for key, value in document.items() if key != "digest"}
-    raw = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    rest["behaviors"] = [
+        {key: value for key, value in row.items() if key != "evidence"}
+        for row in document["behaviors"]
+    ]
+    return _sha256(rest)
+
+
+def evidence_digest(evidence: Sequence[Mapping[str, Any]]) -> str:
+    """The SHA-256 of the recorded calls of one behaviour."""
+    return _sha256(list(evidence))
+
+
+def without_evidence(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The report as it is stored: rows that passed keep the digest of their evidence only."""
+    rows = [
+        {**row, "evidence": []} if row["status"] == Status.PASSED else row
+        for row in document["behaviors"]
+    ]
+    return {**document, "behaviors": rows}
+
+
+def _sha256(value: object) -> str:
+    raw = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -169,6 +193,8 @@ def _row(behaviour: Behaviour, result: Result, *, required: bool) -> dict[str, A
         "lane": result.lane,
         "reason": result.reason,
         "evidence": list(result.evidence),
+        "evidence_calls": len(result.evidence),
+        "evidence_digest": evidence_digest(result.evidence),
     }
 
 

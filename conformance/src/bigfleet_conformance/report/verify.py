@@ -12,7 +12,7 @@ import jsonschema
 
 from bigfleet_conformance.registry import all_behaviours
 from bigfleet_conformance.report.files import NAMES, texts
-from bigfleet_conformance.report.model import digest_of
+from bigfleet_conformance.report.model import digest_of, evidence_digest
 from bigfleet_conformance.results import CheckResult, Result, Status, verdict
 
 
@@ -38,6 +38,7 @@ def complaints(folder: Path) -> list[str]:
         return [f"report.json does not fit its schema at {where or 'the top'}: {error.message}"]
     return [
         *_digest(document),
+        *_evidence(document),
         *_ids(document),
         *_verdict(document),
         *_other_files(document, folder),
@@ -48,6 +49,16 @@ def _digest(document: dict[str, Any]) -> list[str]:
     if digest_of(document) == document["digest"]:
         return []
     return ["the digest does not fit: report.json was edited after the run"]
+
+
+def _evidence(document: dict[str, Any]) -> list[str]:
+    """Evidence may be left out of a stored report, but what is there fits its digest."""
+    wrong = [
+        row["id"]
+        for row in document["behaviors"]
+        if row["evidence"] and evidence_digest(row["evidence"]) != row["evidence_digest"]
+    ]
+    return [f"the evidence does not fit its digest: {', '.join(wrong)}"] * bool(wrong)
 
 
 def _ids(document: dict[str, Any]) -> list[str]:
