@@ -26,6 +26,42 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _ReclaimReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReclaimReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReclaimReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RECLAIM_REASON_UNSPECIFIED: _ReclaimReason.ValueType  # 0
+    """An older shard gives no reason."""
+    RECLAIM_REASON_NOT_NEEDED: _ReclaimReason.ValueType  # 1
+    """No demand of the cluster needs it."""
+    RECLAIM_REASON_PREEMPTED: _ReclaimReason.ValueType  # 2
+    """It goes to demand of a higher priority, preemptor_priority."""
+    RECLAIM_REASON_ENDING: _ReclaimReason.ValueType  # 3
+    """Its provider has announced its end."""
+    RECLAIM_REASON_ADMIN: _ReclaimReason.ValueType  # 4
+    """An administrator drains it."""
+    RECLAIM_REASON_OTHER_SHARD: _ReclaimReason.ValueType  # 5
+    """Demand of another shard needs it."""
+
+class ReclaimReason(_ReclaimReason, metaclass=_ReclaimReasonEnumTypeWrapper):
+    """Why a machine leaves its cluster."""
+
+RECLAIM_REASON_UNSPECIFIED: ReclaimReason.ValueType  # 0
+"""An older shard gives no reason."""
+RECLAIM_REASON_NOT_NEEDED: ReclaimReason.ValueType  # 1
+"""No demand of the cluster needs it."""
+RECLAIM_REASON_PREEMPTED: ReclaimReason.ValueType  # 2
+"""It goes to demand of a higher priority, preemptor_priority."""
+RECLAIM_REASON_ENDING: ReclaimReason.ValueType  # 3
+"""Its provider has announced its end."""
+RECLAIM_REASON_ADMIN: ReclaimReason.ValueType  # 4
+"""An administrator drains it."""
+RECLAIM_REASON_OTHER_SHARD: ReclaimReason.ValueType  # 5
+"""Demand of another shard needs it."""
+Global___ReclaimReason: _TypeAlias = ReclaimReason  # noqa: Y015
+
 @_typing.final
 class OperatorMessage(_message.Message):
     """A frame from the operator. One without a payload, or with one the shard does not know, is logged
@@ -369,6 +405,7 @@ class ReclaimInstruction(_message.Message):
     GRACE_PERIOD_SECONDS_FIELD_NUMBER: _builtins.int
     PREEMPTOR_PRIORITY_FIELD_NUMBER: _builtins.int
     CANCEL_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     instruction_id: _builtins.str
     """Pairs the acknowledgements with the instruction."""
     grace_period_seconds: _builtins.int
@@ -381,6 +418,8 @@ class ReclaimInstruction(_message.Message):
     """Calls the instruction of the same id off: the operator stops evicting, removes its taint and
     uncordons. Sent only to operators that stated a software_version.
     """
+    reason: Global___ReclaimReason.ValueType
+    """Why the machine leaves the cluster, for the event on its node. Information only."""
     @_builtins.property
     def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The nodes, each by node name or by machine id; an operator accepts both and several. This
@@ -395,10 +434,11 @@ class ReclaimInstruction(_message.Message):
         grace_period_seconds: _builtins.int = ...,
         preemptor_priority: _builtins.int = ...,
         cancel: _builtins.bool = ...,
+        reason: Global___ReclaimReason.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "grace_period_seconds", b"grace_period_seconds", "instruction_id", b"instruction_id", "nodes", b"nodes", "preemptor_priority", b"preemptor_priority"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "grace_period_seconds", b"grace_period_seconds", "instruction_id", b"instruction_id", "nodes", b"nodes", "preemptor_priority", b"preemptor_priority", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

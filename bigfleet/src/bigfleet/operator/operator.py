@@ -24,6 +24,7 @@ from bigfleet.operator.bootstrap.answering import Bootstrap
 from bigfleet.operator.bootstrap.template import BootstrapTemplate
 from bigfleet.operator.bootstrap.tokens import Tokens
 from bigfleet.operator.drain.drains import Drains
+from bigfleet.operator.drain.notices import ReclaimNotices
 from bigfleet.operator.errors import BadRequestError
 from bigfleet.operator.machines.available import Available
 from bigfleet.operator.machines.upcoming import Phase
@@ -101,6 +102,7 @@ class Operator:
             metrics,
             rng,
             self.connection.post,
+            ReclaimNotices(world.events),
             evictions=knobs.eviction_concurrency,
         )
         tokens = Tokens(world.urgent, clock, world.unguessable)

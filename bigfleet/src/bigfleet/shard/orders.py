@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
@@ -31,6 +32,20 @@ STARTS_IN: Final = {
     ActionKind.KEEP: S.CONFIGURED,
     ActionKind.DELETE: S.IDLE,
 }
+
+
+FOR_A_PERSON: Final = "an administrator asked for it"
+FOR_ANOTHER_SHARD: Final = "another shard needs it"
+
+
+class ReclaimCause(IntEnum):
+    """Why a machine leaves its cluster; the wire's numbers (ReclaimReason)."""
+
+    NOT_NEEDED = 1
+    PREEMPTED = 2
+    ENDING = 3
+    ADMIN = 4
+    OTHER_SHARD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,18 @@ class Order:
     """The provider has announced the machine's end."""
     final: bool = False
     """Of a Reclaim that somebody asked for: returning demand does not call it off."""
+
+    @property
+    def reclaim_cause(self) -> ReclaimCause:
+        """Why the machine of a Reclaim or a Preempt leaves."""
+        if self.kind is ActionKind.PREEMPT:
+            return ReclaimCause.PREEMPTED
+        if self.is_ending:
+            return ReclaimCause.ENDING
+        if not self.final:
+            return ReclaimCause.NOT_NEEDED
+        is_moved = self.reason.startswith(FOR_ANOTHER_SHARD)
+        return ReclaimCause.OTHER_SHARD if is_moved else ReclaimCause.ADMIN
 
 
 def orders_of(plan: Plan, left_out: Bools | None = None) -> list[Order]:

@@ -8,7 +8,6 @@ hold back is refused here, before anything is changed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from bigfleet.decision import ActionKind
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
@@ -18,11 +17,10 @@ from bigfleet.shard.cycle import Cycle
 from bigfleet.shard.errors import DrainRefusedError, NotActingError
 from bigfleet.shard.execute.pool import Executor
 from bigfleet.shard.execute.rails import Rails
-from bigfleet.shard.orders import Order
+from bigfleet.shard.orders import FOR_A_PERSON, FOR_ANOTHER_SHARD, Order
 from bigfleet.shard.outputs import CycleOutputs
 
-FOR_A_PERSON: Final = "an administrator asked for it"
-FOR_ANOTHER_SHARD: Final = "another shard needs it"
+__all__ = ["FOR_ANOTHER_SHARD", "FOR_A_PERSON", "Requested"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,8 @@
 """Orders of a plan: reclaims that their cluster may not lose now are counted and not made."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +13,15 @@ from bigfleet.model import CapacityType, HostRef, Machine, MachineState
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.shard.execute.rails import capped
-from bigfleet.shard.orders import beyond_budget, orders_of
+from bigfleet.shard.orders import (
+    FOR_A_PERSON,
+    FOR_ANOTHER_SHARD,
+    Order,
+    ReclaimCause,
+    beyond_budget,
+    orders_of,
+)
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 CLUSTERS = ("c-1", "c-2", "c-3")
 
@@ -49,3 +60,28 @@ def test_without_a_budget_nothing_is_left_out() -> None:
     plan = surplus(["c-1", "c-2"])
     assert not beyond_budget(plan, None).any()
     assert [order.kind for order in orders_of(plan)] == [ActionKind.RECLAIM] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "cause"),
+    [
+        (ActionKind.RECLAIM, {}, ReclaimCause.NOT_NEEDED),
+        (ActionKind.PREEMPT, {"is_ending": True}, ReclaimCause.PREEMPTED),
+        (ActionKind.RECLAIM, {"is_ending": True}, ReclaimCause.ENDING),
+        (ActionKind.RECLAIM, {"final": True, "reason": FOR_A_PERSON}, ReclaimCause.ADMIN),
+        (
+            ActionKind.RECLAIM,
+            {"final": True, "reason": f"{FOR_ANOTHER_SHARD} (priority 7)"},
+            ReclaimCause.OTHER_SHARD,
+        ),
+    ],
+)
+def test_an_order_knows_why_its_machine_leaves(
+    kind: ActionKind, more: dict[str, Any], cause: ReclaimCause
+) -> None:
+    assert Order(kind, "m-1", "p", "c-1", **more).reclaim_cause is cause
+
+
+def test_the_wire_has_every_cause_under_the_same_number() -> None:
+    for cause in ReclaimCause:
+        assert pb.ReclaimReason.Name(cause) == f"RECLAIM_REASON_{cause.name}"  # type: ignore[arg-type]

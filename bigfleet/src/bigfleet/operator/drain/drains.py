@@ -21,6 +21,7 @@ from bigfleet.kube import KubeClient, KubeError, NotFoundError
 from bigfleet.operator.drain import evicting, marks
 from bigfleet.operator.drain.evicting import NodeEmptier
 from bigfleet.operator.drain.marks import Mark
+from bigfleet.operator.drain.notices import ReclaimNotices, grace_seconds
 from bigfleet.operator.nodes.book import NodeBook
 from bigfleet.operator.nodes.objects import READ_NODES
 from bigfleet.operator.ports import Clock
@@ -28,7 +29,6 @@ from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 CONFIRM_SECONDS: Final = 60.0
-_DEFAULT_GRACE: Final = 30.0
 _NS: Final = 1e9
 Answer = Callable[[pb.OperatorMessage], None]
 _log = logging.getLogger(__name__)
@@ -69,11 +69,13 @@ class Drains:
         counts: Counts,
         rng: Random,
         answer: Answer,
+        notices: ReclaimNotices,
         *,
         evictions: int = 32,
     ) -> None:
         self._client, self._book, self._clock = client, book, clock
         self._counts, self._rng, self._answer = counts, rng, answer
+        self._notices = notices
         self._room = asyncio.Semaphore(evictions)
         self._drains: dict[str, Drain] = {}
         self._emptiers: dict[str, NodeEmptier] = {}
@@ -101,8 +103,7 @@ class Drains:
             known.confirmed = True
             self._tell_again(known)
             return
-        grace = float(instruction.grace_period_seconds)
-        seconds = grace if grace > 0 else _DEFAULT_GRACE
+        seconds = grace_seconds(instruction)
         found: list[str] = []
         for entry in instruction.nodes:
             node = self._book.find(entry)
@@ -112,6 +113,7 @@ class Drains:
             elif node.metadata.name not in found:
                 found.append(node.metadata.name)
                 self._take_over(node.metadata.name)
+                self._notices.reclaiming(node, instruction)
         loop = asyncio.get_running_loop()
         drain = Drain(instruction.instruction_id, loop.time() + seconds, found)
         self._drains[drain.id] = drain
@@ -261,6 +263,8 @@ class Drains:
     def _let_go(self, name: str) -> None:
         self._take_over(name)
         self._counts.drained("cancelled")
+        if (node := self._book.get(name)) is not None:
+            self._notices.called_off(node)
         self._spawn(self._uncordon(name))
 
     async def _uncordon(self, name: str) -> None:

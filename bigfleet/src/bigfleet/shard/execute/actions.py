@@ -198,6 +198,7 @@ class Actions:
             node=grace.node,
             grace_seconds=order.grace_seconds,
             preemptor_priority=order.priority if order.kind is ActionKind.PREEMPT else 0,
+            reason=order.reclaim_cause,
         )
         if self._means.sessions.send_reclaim(order.cluster, instruction):
             self._drains.add(grace)

@@ -31,6 +31,8 @@ class Instruction:
     grace_seconds: int
     preemptor_priority: int = 0
     cancel: bool = False
+    reason: int = 0
+    """A ReclaimReason of the wire."""
 
 
 class Sessions(Protocol):

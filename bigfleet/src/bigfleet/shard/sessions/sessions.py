@@ -235,6 +235,7 @@ class Sessions:
             grace_period_seconds=instruction.grace_seconds,
             preemptor_priority=instruction.preemptor_priority,
             cancel=instruction.cancel,
+            reason=shard_pb2.ReclaimReason.ValueType(instruction.reason),
         )
         return self.send(cluster, shard_pb2.ShardMessage(reclaim_instruction=frame))
 

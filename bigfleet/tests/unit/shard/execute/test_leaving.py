@@ -9,6 +9,7 @@ from bigfleet.decision import ActionKind
 from bigfleet.model import Leaving, MachineState
 from bigfleet.provider import CallError
 from bigfleet.shard.execute.failures import Drained
+from bigfleet.shard.orders import ReclaimCause
 from bigfleet.shard.reconcile.journal import Entry
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from executing import Memory, World, passes, run, until
@@ -34,6 +35,7 @@ def test_the_operator_is_told_and_no_worker_waits_for_it() -> None:
             assert cluster == "c-1"
             assert (instruction.node, instruction.grace_seconds) == ("node-7", 600)
             assert (instruction.preemptor_priority, instruction.cancel) == (0, False)
+            assert instruction.reason == ReclaimCause.NOT_NEEDED
             assert world.state("m") is S.CONFIGURED
             assert world.known("m").leaving is not None
             assert world.outcomes() == {("Reclaim", "success"): 1}
@@ -53,6 +55,7 @@ def test_a_preempted_machine_knows_for_whom_it_leaves() -> None:
             await world.settled()
             ((_, instruction),) = world.operators.instructions
             assert (instruction.grace_seconds, instruction.preemptor_priority) == (30, 100)
+            assert instruction.reason == ReclaimCause.PREEMPTED
             assert instruction.node == "m"
             assert world.memory.entries["m"].for_stamp == stamp("c-2")
             world.executor.reclaim_acknowledged("c-1", instruction.id, True)

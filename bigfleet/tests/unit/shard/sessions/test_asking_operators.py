@@ -150,10 +150,11 @@ async def test_asking_when_there_is_no_room_ends_the_session() -> None:
 async def test_an_instruction_names_one_node_and_its_grace() -> None:
     desk = Desk()
     line = await desk.greet()
-    assert desk.sessions.send_reclaim("c-1", Instruction("r-1", "node-1", 120, 7))
+    assert desk.sessions.send_reclaim("c-1", Instruction("r-1", "node-1", 120, 7, reason=2))
     frame = (await line.told()).reclaim_instruction
     assert (frame.instruction_id, list(frame.nodes)) == ("r-1", ["node-1"])
     assert (frame.grace_period_seconds, frame.preemptor_priority, frame.cancel) == (120, 7, False)
+    assert frame.reason == shard_pb2.RECLAIM_REASON_PREEMPTED
 
 
 async def test_a_cancel_goes_only_to_operators_that_state_their_version() -> None:
