@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bigfleet.model import QuantityError, parse_milli
+from bigfleet.model.reasons import words as reason_words
 from bigfleet_api.v1alpha1 import capacity_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_dashboard.state.needs import NeedRow
@@ -22,23 +23,6 @@ _OPERATORS: Final = {
     5: "is the same for all its machines",
     100: "is above",
     101: "is below",
-}
-_WHY: Final[Mapping[str, str]] = {
-    "UNSPECIFIED": "The shard gives no reason.",
-    "PRIORITY_STARVED": "Machines would fit, but all of them serve needs that are as important or "
-    "more important.",
-    "NO_MATCHING_SUPPLY": "No machine of this shard, in whatever state, could serve it.",
-    "TOPOLOGY_UNSATISFIABLE": "All its machines must share a domain, and no single domain has room "
-    "for all of it.",
-    "PREEMPTION_EXHAUSTED": "Everything it may take from less important needs is taken, and it is "
-    "not enough.",
-    "QUOTA": "The shard's share of the provider's quota is used up, or the provider's own limit.",
-    "SPEND_LIMIT": "More machines would exceed the spend limit of the shard.",
-    "STOCK_OUT": "The provider does not make what would fit: it has run out, throttles, refuses or "
-    "fails. It is asked again after a while.",
-    "BOOTSTRAP_ERROR": "Its cluster takes no machines at present: their bootstrap data cannot be "
-    "made.",
-    "PAUSED": "The shard is paused: it decides, and carries nothing out.",
 }
 _HELP: Final[Mapping[str, tuple[str, ...]]] = {
     "PRIORITY_STARVED": (
@@ -107,7 +91,7 @@ def drawer(row: NeedRow) -> Drawer:
         summary=_summary(row),
         asks=tuple(_asks(view.need)),
         got=tuple(_got(view)),
-        why=() if row.satisfied else (_WHY.get(row.reason, f"Reason {row.reason}."), *_why(view)),
+        why=() if row.satisfied else (_sentence(reason_words(row.reason)), *_why(view)),
         tried=() if row.satisfied else tuple(_tried(view)),
         helps=() if row.satisfied else (*_helps(view), *_HELP.get(row.reason, ())),
         domains=tuple(
@@ -140,6 +124,11 @@ def quantity(text: str) -> str:
 def plural(count: int, what: str) -> str:
     """`1 machine`, `2 machines`."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _summary(row: NeedRow) -> str:

@@ -18,10 +18,10 @@ from rich.text import Text
 
 from bigfleet.cli.output import plain, table
 from bigfleet.cli.plan_table import STYLES
-from bigfleet.cli.words import WHY
 from bigfleet.decision import ActionKind, Plan
 from bigfleet.model import CapacityType, MachineState
 from bigfleet.model.columns import Flag
+from bigfleet.model.reasons import WHY
 from bigfleet.simulate.demo import CLUSTERS, PODS_PER_MACHINE, TIERS, DemoFleet
 
 S = MachineState

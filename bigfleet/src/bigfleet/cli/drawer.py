@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from rich.padding import Padding
 
 from bigfleet.cli.output import out, plain
-from bigfleet.cli.words import HELP, WHY, amounts, names, plural, wishes
+from bigfleet.cli.words import amounts, names, plural, wishes
 from bigfleet.decision import ActionKind, Reason
-from bigfleet.model import MachineState, Need
+from bigfleet.model import Need
+from bigfleet.model.reasons import NEXT, WHY
 from bigfleet.simulate.outcome import NeedOutcome, Outcome
 from bigfleet.simulate.supply import ALIVE, Sieve, by_state, sieves
 
@@ -166,13 +167,7 @@ def _advice(outcome: Outcome, need: Need, verdict: NeedOutcome, domains: list[Do
         return "add machines: there is none"
     if last is not None:
         return f"relax `{last.wish}`, or add machines that hold it and all before it"
-    if verdict.reason is Reason.TOPOLOGY_UNSATISFIABLE and domains:
-        best = max(domains, key=lambda domain: domain.percent)
-        return f"{HELP[verdict.reason]}: {best.name} already covers {best.percent:g} %"
-    if verdict.reason is Reason.PRIORITY_STARVED:
-        holders = by_state(outcome.plan.fleet, need).get(MachineState.CONFIGURED, 0)
-        return f"{HELP[verdict.reason]}: {plural(holders, 'matching machine')} serve others now"
-    return HELP[verdict.reason]
+    return NEXT.get(verdict.reason, "add machines that match")
 
 
 def _section(title: str, lines: list[str]) -> None:

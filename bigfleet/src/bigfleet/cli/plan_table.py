@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from typing import Final
 
 from bigfleet.cli.output import out, plain, table
-from bigfleet.cli.words import HELP, WHY, amounts, names, plural
+from bigfleet.cli.words import amounts, names, plural
 from bigfleet.decision import ActionKind
+from bigfleet.model.reasons import WHY
 from bigfleet.simulate.outcome import ActionOutcome, NeedOutcome, Outcome
 
 MOST_ROWS: Final = 30
@@ -96,13 +97,13 @@ def _print_actions(actions: list[ActionOutcome]) -> None:
 
 def _print_unmet(unmet: list[NeedOutcome], actions: list[ActionOutcome]) -> None:
     coming = Counter(action.need for action in actions if action.kind is ActionKind.PREEMPT)
-    made = table("need>", "cluster", "missing", "why, and what would help", title="Unmet needs")
+    made = table("need>", "cluster", "missing", "why", title="Unmet needs")
     for need in unmet[:MOST_ROWS]:
         freed = coming[need.index]
         if freed:
             why = f"on its way: {plural(freed, 'machine')} being drained for it"
         else:
-            why = f"{WHY[need.reason]}; {HELP[need.reason]}"
+            why = WHY[need.reason]
         if out.width < NARROW:
             head = f"Need {need.index} of {need.cluster} lacks {amounts(need.deficit)}: "
             out.print(plain(head) + plain(need.reason.name, "red") + plain(f", {why}"))

@@ -1,8 +1,13 @@
-"""The words of a plan: what can be done to a machine, and why demand can stay unmet."""
+"""The words of a plan: what can be done to a machine; why demand can stay unmet is a value of the
+model."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+
+from bigfleet.model.reasons import Reason
+
+__all__ = ["ActionKind", "Reason"]
 
 
 class ActionKind(IntEnum):
@@ -25,18 +30,3 @@ class ActionKind(IntEnum):
     def title(self) -> str:
         """The name people and metrics use."""
         return self.name.capitalize()
-
-
-class Reason(IntEnum):
-    """Why a need stays unmet; numbers as on the wire (UnmetReason)."""
-
-    NONE = 0
-    PRIORITY_STARVED = 1
-    NO_MATCHING_SUPPLY = 2
-    TOPOLOGY_UNSATISFIABLE = 3
-    PREEMPTION_EXHAUSTED = 4
-    QUOTA = 100
-    SPEND_LIMIT = 101
-    STOCK_OUT = 102
-    BOOTSTRAP_ERROR = 103
-    PAUSED = 104

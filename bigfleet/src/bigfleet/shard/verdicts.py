@@ -7,9 +7,8 @@ forgotten; a new session is told everything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from bigfleet.decision import Reason
 from bigfleet.model import format_resources
 from bigfleet.model.columns import Symbols
+from bigfleet.model.reasons import FAILING_CREATES, WHY
 from bigfleet.shard.execute.causes import CreateFailure
 from bigfleet.shard.unserved import Told
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
@@ -29,30 +29,6 @@ MOST_PER_CYCLE: Final = 1_000
 """Verdicts of one cycle: up to 12 ms. What is left over comes with the next."""
 _UNTOLD: Final = -1
 
-WORDS: Final[Mapping[Reason, str]] = MappingProxyType(
-    {
-        Reason.NONE: "",
-        Reason.PRIORITY_STARVED: "what could serve it serves needs as important or more",
-        Reason.NO_MATCHING_SUPPLY: "no machine of this shard could ever serve it",
-        Reason.TOPOLOGY_UNSATISFIABLE: "no single domain has room for all of it",
-        Reason.PREEMPTION_EXHAUSTED: "all it may preempt is preempted, and it is not enough",
-        Reason.QUOTA: "this shard's share of the provider's quota is used up",
-        Reason.SPEND_LIMIT: "the spend limit is reached",
-        Reason.STOCK_OUT: "the provider has run out of what would fit",
-        Reason.BOOTSTRAP_ERROR: "its cluster could not render bootstrap data, or has no session",
-        Reason.PAUSED: "the shard is paused",
-    }
-)
-
-FAILING: Final[Mapping[CreateFailure, str]] = MappingProxyType(
-    {
-        CreateFailure.OUT_OF_CAPACITY: WORDS[Reason.STOCK_OUT],
-        CreateFailure.QUOTA: "the provider's own limit is reached",
-        CreateFailure.BAD_REQUEST: "the provider refuses to make what would fit",
-        CreateFailure.THROTTLED: "the provider throttles the making of what would fit",
-        CreateFailure.UNAVAILABLE: "the provider fails to make what would fit",
-    }
-)
 _CAUSES: Final = list(CreateFailure)
 _PER_CAUSE: Final = 1 << 16
 _MOST_OF_TEXT: Final = 200
@@ -138,10 +114,10 @@ def _words(told: Told, row: int, reason: Reason) -> str:
     if reason is Reason.NONE:
         return ""
     run = told.run(row)
-    words = WORDS[reason]
+    words = WHY[reason]
     if run is not None:
         said = f" ({run.text[:_MOST_OF_TEXT]})" if run.text else ""
-        words = f"{FAILING[run.cause]}{said}"
+        words = f"{FAILING_CREATES[run.cause]}{said}"
     missing = format_resources(told.plan.missing(row))
     listed = ", ".join(f"{name} {text}" for name, text in missing.items())
     return f"{words}; missing {listed}" if listed else words

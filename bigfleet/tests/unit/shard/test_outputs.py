@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from bigfleet.model.reasons import FAILING_CREATES as FAILING
 from bigfleet.shard.execute.causes import CreateFailure
 from bigfleet.shard.execute.rails import RailSettings
 from bigfleet.shard.tuning import Tuning
-from bigfleet.shard.verdicts import FAILING
 from bigfleet_api.v1alpha1 import shardread_pb2
 from whole.living import Setting, Whole, cluster, live, provider
 

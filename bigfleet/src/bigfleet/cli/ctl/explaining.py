@@ -5,9 +5,8 @@ Everything here follows from what the shard says of the need; nothing is asked a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from bigfleet.cli.ctl.words import (
@@ -21,30 +20,13 @@ from bigfleet.cli.ctl.words import (
     plural,
     vector,
 )
+from bigfleet.model.reasons import words
 from bigfleet_api.v1alpha1 import capacity_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 
 ESCALATES_AFTER: Final = 5
 """Cycles after which the coordinator asks other shards."""
 _SAME: Final = capacity_pb2.NodeSelectorRequirement.OPERATOR_SAME
-
-WHY: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "UNSPECIFIED": "the shard gives no reason",
-        "PRIORITY_STARVED": "everything that could serve it serves needs as important or more",
-        "NO_MATCHING_SUPPLY": "no machine of this shard, in whatever state, could serve it",
-        "TOPOLOGY_UNSATISFIABLE": "no single domain has room for all of it",
-        "PREEMPTION_EXHAUSTED": "all it may preempt is preempted, and it is not enough",
-        "QUOTA": "this shard's share of the provider's quota is used up, or the provider's own "
-        "limit",
-        "SPEND_LIMIT": "more machines would exceed the shard's spend limit",
-        "STOCK_OUT": "the provider does not make what would fit: it has run out, throttles, "
-        "refuses or fails",
-        "BOOTSTRAP_ERROR": "its cluster takes no machines at present: their bootstrap data cannot "
-        "be made",
-        "PAUSED": "the shard is paused: it decides, and executes nothing",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +86,7 @@ class Seen:
 
     def why(self) -> str:
         """The reason in words."""
-        return WHY.get(self.reason, f"for a reason this version does not know ({self.reason})")
+        return words(self.reason) if self.reason != "UNSPECIFIED" else "the shard gives no reason"
 
     def supply(self) -> str:
         """What would match it, whoever it serves."""

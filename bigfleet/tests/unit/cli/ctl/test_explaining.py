@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.cli.ctl.explaining import WHY, Seen, lines, need_document
+from bigfleet.cli.ctl.explaining import Seen, lines, need_document
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from ctlfleet import NOW
 from ctlworld import need, unmet, wish
@@ -13,8 +13,7 @@ REASONS = [name.removeprefix("UNMET_REASON_") for name in pb.UnmetReason.keys()]
 @pytest.mark.parametrize("reason", REASONS)
 def test_every_reason_has_words_and_something_that_would_help(reason: str) -> None:
     seen = Seen("s-1", unmet(need("shop", 5, "8"), reason, 2, cpu="4"), NOW, " --shard s-1")
-    assert reason in WHY
-    assert seen.why() == WHY[reason]
+    assert seen.why()
     assert seen.help()
     told = dict(lines(seen))
     assert told["lacks"] == "cpu 4"

@@ -9,11 +9,13 @@ import pytest
 from bigfleet.decision import Policy, Reason
 from bigfleet.model import LABEL_ZONE, CapacityType, Machine, Need
 from bigfleet.model.facts import ClusterFacts
+from bigfleet.model.reasons import FAILING_CREATES as FAILING
+from bigfleet.model.reasons import WHY as WORDS
 from bigfleet.shard.execute.causes import CreateFailure
 from bigfleet.shard.execute.failing import Run, Trouble
 from bigfleet.shard.ledger import Ledger
 from bigfleet.shard.unserved import Told, Unserved
-from bigfleet.shard.verdicts import FAILING, WORDS, Verdicts
+from bigfleet.shard.verdicts import Verdicts
 from bigfleet.shard.views import NeedViews
 from bigfleet_api.v1alpha1 import shard_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb

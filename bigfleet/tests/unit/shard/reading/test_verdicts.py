@@ -6,8 +6,9 @@ import pytest
 
 from bigfleet.decision import Reason
 from bigfleet.model import Machine, Need
+from bigfleet.model.reasons import WHY as WORDS
 from bigfleet.shard.unserved import Told
-from bigfleet.shard.verdicts import WORDS, Verdicts
+from bigfleet.shard.verdicts import Verdicts
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2
 from living import Living
