@@ -1,4 +1,4 @@
-"""Only whole certificates are kept, without the evidence of rows that passed, and with the way to repeat them."""
+"""Only whole certificates are kept, without the evidence of passed rows and with a command."""
 
 import json
 from pathlib import Path

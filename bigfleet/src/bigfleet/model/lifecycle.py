@@ -31,7 +31,22 @@ ALLOCATABLE: Final = frozenset({_S.SPECULATIVE, _S.IDLE})
 """The only states from which a machine can be taken for a need."""
 
 BOUND: Final = frozenset({_S.CONFIGURING, _S.CONFIGURED})
-"""States in which a machine counts for the cluster it is bound to."""
+"""States in which a machine counts as supply of the cluster it is bound to."""
+
+HELD: Final = BOUND | {_S.DRAINING}
+"""States in which a cluster has the host, whether or not it counts as supply."""
+
+RECLAIMABLE: Final = frozenset({_S.CONFIGURED, _S.DRAINING})
+"""States in which a reclaim can be in progress."""
+
+INBOUND: Final = frozenset({_S.CREATING, _S.IDLE, _S.CONFIGURING})
+"""States in which a stamped machine is on its way to the cluster of its stamp."""
+
+STAMPED: Final = INBOUND | {_S.CONFIGURED}
+"""States in which a machine keeps its stamp."""
+
+WITHOUT_HOST: Final = frozenset({_S.SPECULATIVE, _S.CREATING})
+"""States in which a slot has no host yet, so no cluster either."""
 
 LEGAL_MOVES: Final[Mapping[MachineState, frozenset[MachineState]]] = MappingProxyType(
     {

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from bigfleet.model.errors import MachineError
+from bigfleet.model.lifecycle import RECLAIMABLE, WITHOUT_HOST
 from bigfleet.model.machine import Machine, MachineState
 
 MAX_PRICE_PER_HOUR: Final = 9e12
@@ -20,8 +21,6 @@ LONGEST_BYTES: Final = 2**16 - 1
 _S = MachineState
 
 _WITH_HOST: Final = frozenset({_S.IDLE, _S.CONFIGURING, _S.CONFIGURED, _S.DRAINING, _S.DELETING})
-_WITH_CLUSTER: Final = frozenset({_S.CONFIGURED, _S.DRAINING})
-_WITHOUT_CLUSTER: Final = frozenset({_S.SPECULATIVE, _S.CREATING})
 
 
 def validate_machine(machine: Machine) -> None:
@@ -61,9 +60,9 @@ def _check_structure(machine: Machine) -> None:
         raise _broken(machine, "has a host: report the host from Creating on")
     if state in _WITH_HOST and not has_host:
         raise _broken(machine, "has no host: report the host's reference")
-    if state in _WITH_CLUSTER and not machine.cluster:
+    if state in RECLAIMABLE and not machine.cluster:
         raise _broken(machine, "has no cluster: report the cluster it is bound to")
-    if state in _WITHOUT_CLUSTER and machine.cluster:
+    if state in WITHOUT_HOST and machine.cluster:
         raise _broken(
             machine, f"has cluster {machine.cluster!r}: a machine is bound from Configuring on"
         )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from bigfleet.model import Machine, MachineState
+from bigfleet.model.lifecycle import TRANSITIONAL
 
 S = MachineState
-_MOVING: Final = (S.CREATING, S.CONFIGURING, S.DRAINING, S.DELETING)
 
 
 class TransitionAges:
@@ -16,7 +15,7 @@ class TransitionAges:
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
-        self._since: dict[MachineState, dict[str, int]] = {state: {} for state in _MOVING}
+        self._since: dict[MachineState, dict[str, int]] = {state: {} for state in TRANSITIONAL}
 
     def __call__(self, before: Machine | None, after: Machine | None) -> None:
         """One machine changed, came or went."""

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from bigfleet.model import Leaving, Machine, MachineState, Stamp
-from bigfleet.model.lifecycle import BOUND, LEGAL_MOVES
+from bigfleet.model.lifecycle import BOUND, HELD, LEGAL_MOVES, RECLAIMABLE, STAMPED
 
 S = MachineState
 
-_HELD: Final = frozenset({S.CREATING, S.IDLE, S.CONFIGURING, S.CONFIGURED})
-"""States in which a machine is somebody's: its stamp stays."""
-_LEAVING: Final = frozenset({S.CONFIGURED, S.DRAINING})
-_HAS_CLUSTER: Final = frozenset({S.CONFIGURING, S.CONFIGURED, S.DRAINING})
 _ENDS: Final = {
     S.CREATING: frozenset({S.IDLE, S.FAILED}),
     S.CONFIGURING: frozenset({S.CONFIGURED, S.FAILED}),
@@ -93,7 +89,7 @@ def _first_sight(seen: Machine, now: int) -> Merged:
 def _stamp(known: Machine, seen: Machine) -> Stamp | None:
     if known.state is S.DRAINING and seen.state is S.IDLE:
         return known.leaving.for_stamp if known.leaving else None
-    if seen.state not in _HELD:
+    if seen.state not in STAMPED:
         return None
     if seen.cluster and known.stamp is not None and known.stamp.cluster != seen.cluster:
         # Somebody else's binding: what was planned with it is over.
@@ -105,7 +101,7 @@ def _stamp(known: Machine, seen: Machine) -> Stamp | None:
 
 
 def _leaving(known: Machine, seen: Machine, now: int) -> Leaving | None:
-    if seen.state not in _LEAVING:
+    if seen.state not in RECLAIMABLE:
         return None
     if seen.state is S.DRAINING and known.leaving is None:
         return Leaving(None, now)
@@ -129,7 +125,7 @@ def _is_step(before: MachineState, after: MachineState) -> bool:
 
 def _is_rebound(known: Machine, seen: Machine) -> bool:
     # Between two clusters lies a drain, which only the shard orders.
-    bound = known.state in _HAS_CLUSTER and seen.state in _HAS_CLUSTER
+    bound = known.state in HELD and seen.state in HELD
     return bound and bool(known.cluster and seen.cluster) and known.cluster != seen.cluster
 
 

@@ -28,6 +28,7 @@ from bigfleet.model import (
     format_resources,
 )
 from bigfleet.model.columns import Demand, Flag, MachineColumns
+from bigfleet.model.lifecycle import HELD, STAMPED
 from bigfleet.shard.views import need_at
 
 I64 = npt.NDArray[np.int64]
@@ -36,8 +37,9 @@ S = MachineState
 RACK_LABEL: Final = "topology.bigfleet/rack"
 MOST_INDEX: Final = 9_999_999
 """Ids have seven digits."""
-_BOUND: Final = (S.CONFIGURING, S.CONFIGURED, S.DRAINING)
-_STAMPED: Final = (S.CREATING, S.IDLE, *_BOUND)
+_HELD: Final = tuple(HELD)
+_STAMPED_FOR: Final = tuple(STAMPED | HELD)
+"""Also a draining machine is exported with the need that it drains for."""
 _NEVER: Final = "bigfleet.lucy.sh/never"
 _NEGATIVE: Final = frozenset({Operator.NOT_IN, Operator.DOES_NOT_EXIST})
 _PIECE: Final = 256 * 1024
@@ -97,8 +99,8 @@ def _listed(documents: Iterable[Mapping[str, object]]) -> Iterator[str]:
 def _columns(fleet: MachineColumns, demand: Demand, rows: I64) -> list[I64]:
     """What machines of one record have in common."""
     state = fleet.state[rows].astype(np.int64)
-    cluster = np.where(np.isin(state, _BOUND), fleet.cluster[rows], -1)
-    need = np.where(np.isin(state, _STAMPED), _assigned(fleet, demand)[fleet.stamp[rows]], -1)
+    cluster = np.where(np.isin(state, _HELD), fleet.cluster[rows], -1)
+    need = np.where(np.isin(state, _STAMPED_FOR), _assigned(fleet, demand)[fleet.stamp[rows]], -1)
     apart = [fleet.topology[key][rows] for key in sorted(fleet.topology) if key != RACK_LABEL]
     columns = (fleet.cls[rows], state, cluster, need, *apart)
     return [np.asarray(column, np.int64) for column in columns]

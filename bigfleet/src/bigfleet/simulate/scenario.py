@@ -29,6 +29,7 @@ from bigfleet.model import (
     SpreadMode,
     bucket_from_int,
 )
+from bigfleet.model.lifecycle import HELD
 from bigfleet.model.validation import MAX_PRICE_PER_HOUR
 from bigfleet.simulate.errors import ScenarioError
 from bigfleet.simulate.reading import Fields, load_json, read_text
@@ -48,9 +49,6 @@ _MOST_OFFERED: Final = 2**48
 _MOST_ASKED: Final = 2**61
 """Of one resource, by all needs together: more could not be added up in 64 bits."""
 _MOST_NS: Final = 2**62
-_BOUND: Final = frozenset(
-    {MachineState.CONFIGURING, MachineState.CONFIGURED, MachineState.DRAINING}
-)
 _STAMPED_FOR: Final = frozenset({MachineState.CREATING, MachineState.IDLE})
 _STATES: Final = {state.title: state for state in MachineState if state}
 _OPERATORS: Final = {op.value: op for op in Operator if op is not Operator.UNSPECIFIED}
@@ -180,7 +178,7 @@ def _record(fields: Fields, needs: tuple[Need, ...]) -> MachineRecord:
 def _cluster(fields: Fields, state: MachineState, stamped: str | None) -> str:
     """The cluster a machine is bound to: what is said, or that of the need it was taken for."""
     cluster = fields.text("cluster")
-    if state in _BOUND:
+    if state in HELD:
         if not cluster and not stamped:
             fields.refuse("cluster", f"a {state.title} machine is bound: name its cluster")
         return cluster or stamped or ""

@@ -28,6 +28,7 @@ from bigfleet.model import (
 )
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
+from bigfleet.model.lifecycle import WITHOUT_HOST
 from bigfleet.simulate.scenario import (
     RACK_LABEL,
     MachineRecord,
@@ -42,7 +43,6 @@ S = MachineState
 START: Final = 1_000_000 * SECOND
 """When a scenario begins. Idle machines became idle just then, so the first cycle releases none."""
 PROVIDER: Final = "scenario"
-_WITHOUT_HOST: Final = frozenset({S.SPECULATIVE, S.CREATING})
 
 
 def scenario_policy(workers: int = 1) -> Policy:
@@ -117,7 +117,7 @@ def _machines(record: MachineRecord, needs: tuple[Need, ...]) -> Iterator[Machin
         yield Machine(
             id=name,
             state=state,
-            host=None if state in _WITHOUT_HOST else HostRef(PROVIDER, name),
+            host=None if state in WITHOUT_HOST else HostRef(PROVIDER, name),
             provider=PROVIDER,
             cluster=record.cluster,
             instance_type=record.instance_type,

@@ -10,7 +10,7 @@ from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 
 def test_every_reason_of_the_wire_has_words_of_its_own() -> None:
     on_the_wire = dict(pb.UnmetReason.items())
-    assert on_the_wire.pop("UNMET_REASON_UNSPECIFIED") == Reason.NONE
+    assert int(on_the_wire.pop("UNMET_REASON_UNSPECIFIED")) == int(Reason.NONE)
     assert on_the_wire == {f"UNMET_REASON_{r.name}": int(r) for r in Reason if r}
     assert WHY.keys() == set(Reason)
     assert len(set(WHY.values())) == len(Reason)

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from bigfleet.decision import Plan, Policy
 from bigfleet.model import CapacityType, MachineState
 from bigfleet.model.columns import Demand, Flag, MachineColumns
+from bigfleet.model.lifecycle import TRANSITIONAL
 from bigfleet.observe.metrics import CAPACITY_TYPES, PENALTY_BUCKETS, PRIORITY_CLASSES, STATES
 
 I64 = npt.NDArray[np.int64]
@@ -28,7 +29,7 @@ S = MachineState
 
 AGE_BUCKETS: Final = ("1-9", "10-59", "60-299", "300+")
 PHANTOMS: Final = ("node_not_ready", "absent", "state_conflict")
-MOVING: Final = (S.CREATING, S.CONFIGURING, S.DRAINING, S.DELETING)
+MOVING: Final = tuple(sorted(TRANSITIONAL))
 _TYPES, _BUCKETS = len(CAPACITY_TYPES), len(PENALTY_BUCKETS)
 _NS: Final = 1e9
 _COUNTED_AS: Final = np.array([0, 0, 1, 2, 3], np.int64)

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 from bigfleet.model import MachineState
 from bigfleet.model.columns import MachineColumns
+from bigfleet.model.lifecycle import ALLOCATABLE
 from bigfleet.shard.coordination import promises
 from bigfleet.shard.coordination.errors import InvalidInstructionError, MoveError, NotYetError
 from bigfleet.shard.coordination.picking import Wish, free_machines, victims
@@ -27,7 +28,6 @@ from bigfleet.shard.reconcile.ownership import Role, Transfer
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 S = MachineState
-_FREE: Final = frozenset({S.IDLE, S.SPECULATIVE})
 _OTHERS: Final = 100
 """Victims that are tried in place of those that cannot be drained now."""
 
@@ -215,7 +215,7 @@ class Moves:
             self._check_heard("", known is not None)
             if known is None:
                 continue
-            if known.state not in _FREE or known.stamp is not None:
+            if known.state not in ALLOCATABLE or known.stamp is not None:
                 raise MoveError(
                     f"machine {machine!r} is {known.state.title}"
                     f"{' and claimed' if known.stamp else ''}: only free machines can be given"

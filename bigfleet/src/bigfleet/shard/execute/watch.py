@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from bigfleet.model import Machine, MachineState
+from bigfleet.model.lifecycle import TRANSITIONAL
 from bigfleet.shard.execute.causes import class_of_error
 from bigfleet.shard.execute.drains import Drains
 from bigfleet.shard.execute.failures import COOLS_OFFERING, Failures
@@ -157,7 +158,7 @@ class Watch:
                 told = self._told.pop(after.id, None)
                 if told is not None:
                     self._failures.drained(after, self._clock.monotonic() - told)
-        if after.state not in (S.CREATING, S.CONFIGURING, S.DRAINING, S.DELETING):
+        if after.state not in TRANSITIONAL:
             self._accepted.pop(after.id, None)
 
     def _took(self, machine_id: str, observe: Callable[[float], None]) -> None:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from bigfleet.inventory import InventoryError
 from bigfleet.model import Machine, MachineError, MachineState, Stamp
 from bigfleet.model.columns import MachineColumns
+from bigfleet.model.lifecycle import ALLOCATABLE, HELD
 from bigfleet.provider import Refused
 from bigfleet.shard.book import Book, Seen, Taken
 from bigfleet.shard.merging import merge
@@ -36,7 +37,7 @@ I64 = npt.NDArray[np.int64]
 KNOWN: Final = 5
 _STRUCTURAL: Final = "structural"
 _MOST_COMPLAINTS: Final = 10_000
-_BOUND: Final = (MachineState.CONFIGURING, MachineState.CONFIGURED, MachineState.DRAINING)
+_HELD: Final = tuple(HELD)
 _log = logging.getLogger(__name__)
 
 
@@ -105,7 +106,7 @@ class Merger:
         seen = np.zeros(max(len(walk.seen), int(rows.max(initial=-1)) + 1), np.bool_)
         seen[: len(walk.seen)] = np.frombuffer(walk.seen, np.bool_)
         fleet = book.inventory.snapshot()
-        is_bound = np.isin(fleet.state[rows], _BOUND)
+        is_bound = np.isin(fleet.state[rows], _HELD)
         absent = ~seen[rows]
         held_before = feed.losses.holding
         verdict = feed.losses.judge(rows[absent], is_bound[absent], int(is_bound.sum()))
@@ -148,7 +149,7 @@ class Merger:
         """
         fleet = self.book.inventory.snapshot()
         rows = self.book.rows_of_provider(provider)
-        is_bound = np.isin(fleet.state[rows], _BOUND)
+        is_bound = np.isin(fleet.state[rows], _HELD)
         self._going(provider, fleet, rows[~is_bound])
         return int(is_bound.sum())
 
@@ -161,7 +162,7 @@ class Merger:
     def contradicted(self, feed: Feed) -> int:
         """Bound machines that their provider says something impossible of."""
         known = (self.book.get(machine_id) for machine_id in feed.contradicted)
-        return sum(machine is not None and machine.state in _BOUND for machine in known)
+        return sum(machine is not None and machine.state in HELD for machine in known)
 
     def _going(self, provider: str, fleet: MachineColumns, rows: I64) -> None:
         if len(rows):
@@ -226,9 +227,7 @@ class Merger:
             if answer.walk is not None:
                 answer.walk.saw(row)
         into.changes += len(new)
-        into.freed += sum(
-            m.state in (MachineState.IDLE, MachineState.SPECULATIVE) for m in machines
-        )
+        into.freed += sum(m.state in ALLOCATABLE for m in machines)
 
     def _restored(self, machine: Machine, into: Reconciled) -> Machine:
         entry = self.remembered.pop(machine.id, None) if self.remembered else None
@@ -349,7 +348,7 @@ def _tell_of_jump(known: Machine, now: Machine) -> None:
 
 
 def _in_words(machine: Machine) -> str:
-    of = f" for {machine.cluster}" if machine.cluster and machine.state in _BOUND else ""
+    of = f" for {machine.cluster}" if machine.cluster and machine.state in HELD else ""
     return f"{machine.state.title}{of}"
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from bigfleet.decision import Plan
 from bigfleet.model import Machine, MachineState, Stamp
 from bigfleet.model.columns import MachineColumns
+from bigfleet.model.lifecycle import STAMPED
 from bigfleet.shard.ports import Disk, Offload
 from bigfleet.shard.reconcile.lines import read_lines, sealed
 
@@ -34,7 +35,8 @@ FEW_BYTES: Final = 1 << 20
 MOST_WAITING: Final = 16 << 20
 """Bytes kept for a disk that takes none."""
 RETRY_SECONDS: Final = 1.0
-_HELD: Final = (int(S.CREATING), int(S.CONFIGURING), int(S.CONFIGURED))
+_STAMPED: Final = tuple(STAMPED - {S.IDLE})
+"""An Idle machine is stamped by the order that configures it, which the journal records."""
 _log = logging.getLogger(__name__)
 
 
@@ -48,7 +50,7 @@ def lines_of(plan: Plan) -> bytes:
     """What a plan says of machines that had a need before. Takes no look at anything that changes:
     it may run beside the event loop."""
     fleet, given = plan.fleet, plan.stamps
-    held = np.flatnonzero(np.isin(fleet.state[given.machine], _HELD))
+    held = np.flatnonzero(np.isin(fleet.state[given.machine], _STAMPED))
     by_need = held[np.argsort(given.identity[held], kind="stable")]
     identities = given.identity[by_need]
     starts = np.flatnonzero(np.diff(identities, prepend=-1))
@@ -145,7 +147,7 @@ class Restamps:
 def _rewrite(disk: Disk, fleet: MachineColumns) -> int:
     """Keep the last stamp of each machine that has it still; how long the file is then."""
     last = _last(line for _, line in read_lines(disk.read(FILE) or b"", _parsed).lines)
-    rows = np.flatnonzero(np.isin(fleet.state, _HELD))
+    rows = np.flatnonzero(np.isin(fleet.state, _STAMPED))
     needs: dict[Stamp, tuple[list[str], list[int]]] = {}
     for row, sequence in zip(rows.tolist(), fleet.sequence[rows].tolist(), strict=True):
         stamp = last.get(fleet.ids[row])

@@ -7,21 +7,19 @@ two do not fit, the provider is right and the entry has outlived its use.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from bigfleet.model import Leaving, Machine, MachineState
+from bigfleet.model.lifecycle import INBOUND, RECLAIMABLE
 from bigfleet.shard.reconcile.journal import Entry
 
 S = MachineState
-_STAMPED: Final = frozenset({S.CREATING, S.IDLE, S.CONFIGURING})
-_LEAVING: Final = frozenset({S.CONFIGURED, S.DRAINING})
 
 
 def restored(machine: Machine, entry: Entry, now: int) -> Machine:
     """The machine with what was remembered of it."""
-    if machine.state in _LEAVING and entry.leaving:
+    if machine.state in RECLAIMABLE and entry.leaving:
         return replace(machine, leaving=Leaving(entry.for_stamp, now, entry.final))
-    if machine.state not in _STAMPED or machine.stamp is not None:
+    if machine.state not in INBOUND or machine.stamp is not None:
         return machine
     # A drain that ended while nobody looked left the machine to whom it was drained for.
     stamp = entry.for_stamp if entry.leaving else entry.stamp
@@ -32,6 +30,6 @@ def restored(machine: Machine, entry: Entry, now: int) -> Machine:
 
 def is_worth_remembering(machine: Machine) -> bool:
     """Whether the shard knows something of a machine that no provider could say."""
-    if machine.state in _STAMPED:
+    if machine.state in INBOUND:
         return machine.stamp is not None
-    return machine.state in _LEAVING and machine.leaving is not None
+    return machine.state in RECLAIMABLE and machine.leaving is not None

@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from bigfleet.model import Machine, MachineState
+from bigfleet.model.lifecycle import INBOUND
 from bigfleet.shard.sessions.frames import gone, node_key, node_state, not_yours
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -29,8 +30,6 @@ OnChange = Callable[[Machine | None, Machine | None], None]
 _FAREWELLS: Final = 8192
 """Kept per cluster; the oldest go first."""
 _UNBOUND: Final = frozenset({S.SPECULATIVE, S.CREATING, S.IDLE, S.DELETING})
-_PASSING: Final = frozenset({S.CREATING, S.IDLE, S.CONFIGURING})
-"""States of a machine on its way to a cluster."""
 MOMENT_SECONDS: Final = 0.25
 """A little more than the least gap between cycles: one is Idle that long between two orders."""
 PATIENCE_SECONDS: Final = 5.0
@@ -184,7 +183,7 @@ class NodeUpdates:
             # All machines of a shard are seen for the first time at once.
             self._lines.feed(cluster, after.id)
         elif was != cluster or _shows(before, after):
-            if after.state in _PASSING and self._later(cluster, after.id):
+            if after.state in INBOUND and self._later(cluster, after.id):
                 return
             self._soon.get(cluster, {}).pop(after.id, None)
             self._lines.send(cluster, self._frame(after, cluster), node_key(after.id))
