@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bigfleet_dashboard.errors import ConfigError
+from bigfleet_dashboard.hosts import AllowedHosts
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK = ("127.0.0.0/8", "::1/128")
@@ -71,6 +72,8 @@ class Config:
     demo_socket: Path | None = None
     tls: Tls | None = None
     auth: Auth = Auth()
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names it answers to beside its own; `hosts` has the rule."""
     poll_seconds: float = 2.0
 
     def __post_init__(self) -> None:
@@ -79,6 +82,7 @@ class Config:
                 "there is nothing to show: name a coordinator with --coordinator host:port, or a "
                 "shard with --shard host:port"
             )
+        AllowedHosts(self.host, self.allowed_hosts)
 
 
 def split_address(text: str, flag: str) -> tuple[str, int]:

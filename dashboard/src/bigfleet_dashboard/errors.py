@@ -7,6 +7,7 @@ DashboardError(Exception)
     ├── NotFoundError        404
     ├── BadRequestError      400
     ├── ForbiddenError       401 or 403
+    ├── MisdirectedError     421
     └── UnavailableError     503
 """
 
@@ -53,6 +54,12 @@ class UnauthenticatedError(ForbiddenError):
     """Nobody knows who asks."""
 
     status = 401
+
+
+class MisdirectedError(RequestError):
+    """The request names a host that this dashboard does not answer for."""
+
+    status = 421
 
 
 class UnavailableError(RequestError):

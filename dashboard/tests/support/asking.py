@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx
 
@@ -19,14 +20,19 @@ from bigfleet_dashboard.whatif.service import WhatIf
 
 @asynccontextmanager
 async def browser_of(
-    fleet: Fleet, auth: Auth | None = None, peer: str = "127.0.0.1"
+    fleet: Fleet,
+    auth: Auth | None = None,
+    peer: str = "127.0.0.1",
+    *,
+    allowed: tuple[str, ...] = (),
+    demo_socket: Path | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Somebody who asks for pages of this state."""
-    config = Config(coordinators=("127.0.0.1:1",), auth=auth or Auth())
+    config = Config(coordinators=("127.0.0.1:1",), auth=auth or Auth(), allowed_hosts=allowed)
     whatif = WhatIf(fleet, Channels(None))
-    api = Api(fleet, News(fleet, lambda: views.overview(fleet)), whatif, None)
+    api = Api(fleet, News(fleet, lambda: views.overview(fleet)), whatif, demo_socket)
     transport = httpx.ASGITransport(
         make_app(fleet, config, api), raise_app_exceptions=False, client=(peer, 1)
     )
-    async with httpx.AsyncClient(transport=transport, base_url="http://fleet") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8700") as client:
         yield client

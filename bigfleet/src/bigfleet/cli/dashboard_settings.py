@@ -30,6 +30,11 @@ class DashboardSettings(ProcessSettings):
     auth_proxy: Texts = Field(
         (), description="Network the header is believed from; loopback where none is named."
     )
+    allowed_host: Texts = Field(
+        (),
+        description="Host name or address that browsers use for the page, beside localhost and "
+        "the address it listens at; may be repeated.",
+    )
     poll_interval: Duration = Field(2.0, gt=0, description="Time between two looks at a shard.")
     demo_socket: Path | None = Field(None, description="Where `bigfleet demo` takes scenarios.")
     tls_cert: str = Field("", description="Certificate; with key and CA, mutual TLS.")
@@ -80,6 +85,7 @@ class DashboardSettings(ProcessSettings):
             demo_socket=self.demo_socket,
             tls=Tls.of(self.tls_cert, self.tls_key, self.tls_ca),
             auth=Auth.of(self.auth_header, self.auth_proxy),
+            allowed_hosts=self.allowed_host,
             poll_seconds=self.poll_interval,
         )
 

@@ -171,6 +171,13 @@ def test_the_parts_are_those_of_a_fleet_and_know_each_other() -> None:
     assert str(layout.socket) in parts["dashboard"].words
 
 
+def test_host_names_of_the_page_reach_the_dashboard() -> None:
+    layout = Layout(Path("x"), allowed_hosts=("a.example.org", "b.example.org"))
+    words = layout.parts()[-1].words
+    assert words[-4:] == ("--allowed-host", "a.example.org", "--allowed-host", "b.example.org")
+    assert "--allowed-host" in run("demo", "--help").stdout
+
+
 def test_all_scenarios_of_the_demo_are_listed() -> None:
     text = run("demo", "scenarios", "--output", "json").stdout
     for name in ("move", "saturate", "critical", "zone", "spot", "soldout", "coordinator", "shard"):

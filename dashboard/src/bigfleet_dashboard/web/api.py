@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +32,9 @@ from bigfleet_dashboard.words import drawer
 
 _MOST_ROWS: Final = 1_000
 _MOST_BODY: Final = 64 * 1024
+_MOST_DEPTH: Final = 8
+"""Levels of lists and objects in a request; the deepest that makes sense has three."""
+_TOO_DEEP: Final = f"the request is nested deeper than {_MOST_DEPTH} levels"
 _DEMO_SECONDS: Final = 5.0
 _OF_A_CLASS: Final = ("shard", "zone", "instance_type", "capacity_type")
 _VERDICTS: Final = ("met", "unmet")
@@ -272,6 +275,10 @@ async def _body(request: Request, known: tuple[str, ...]) -> dict[str, Any]:
         document = json.loads(data)
     except ValueError as error:
         raise BadRequestError(f"the request is no JSON: {error}") from None
+    except RecursionError:
+        raise BadRequestError(_TOO_DEEP) from None
+    if _is_deeper(document, _MOST_DEPTH):
+        raise BadRequestError(_TOO_DEEP)
     if not isinstance(document, dict):
         raise BadRequestError("the request is no object")
     for name in document:
@@ -280,6 +287,21 @@ async def _body(request: Request, known: tuple[str, ...]) -> dict[str, Any]:
                 f"{name[:60]!r} is no part of this request: use {', '.join(known)}"
             )
     return document
+
+
+def _is_deeper(document: object, levels: int) -> bool:
+    """Whether lists and objects are nested deeper than this; looks no deeper than that itself."""
+    layer = [document]
+    for _ in range(levels + 1):
+        nested = [each for each in layer if isinstance(each, dict | list)]
+        if not nested:
+            return False
+        layer = [part for each in nested for part in _parts(each)]
+    return True
+
+
+def _parts(document: dict[str, object] | list[object]) -> Iterable[object]:
+    return document.values() if isinstance(document, dict) else document
 
 
 async def _ask_demo(path: Path, request: dict[str, object]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from bigfleet_dashboard import __version__
 from bigfleet_dashboard.config import Config
 from bigfleet_dashboard.errors import RequestError
+from bigfleet_dashboard.hosts import AllowedHosts
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.web import views
 from bigfleet_dashboard.web.answering import refusal
@@ -108,6 +109,7 @@ class Pages:
 def make_app(fleet: Fleet, config: Config, api: Api) -> Starlette:
     """All of it."""
     pages = Pages(fleet, config)
+    hosts = AllowedHosts(config.host, config.allowed_hosts)
 
     async def healthz(_request: Request) -> Response:
         return PlainTextResponse("ok\n")
@@ -143,6 +145,6 @@ def make_app(fleet: Fleet, config: Config, api: Api) -> Starlette:
             Route("/", pages.shell),
             Route("/{path:path}", pages.shell),
         ],
-        middleware=[Middleware(Guard, auth=config.auth)],
+        middleware=[Middleware(Guard, auth=config.auth, hosts=hosts)],
         exception_handlers={RequestError: refused, 404: unknown, 405: wrong_method, 500: broken},
     )

@@ -1,5 +1,6 @@
-"""Who may ask, and what every answer carries.
+"""Who may send requests, under which host name, and what every answer carries.
 
+The host name is checked before anything else; `bigfleet_dashboard.hosts` says why.
 Where a header is configured, a proxy in front has found out who asks; it is believed from the
 proxy's network alone. The page loads nothing from anywhere else, may be framed by nobody, and a
 request that changes something (demo, what-if) has to come from the page itself.
@@ -16,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bigfleet_dashboard.config import Auth
 from bigfleet_dashboard.errors import ForbiddenError, RequestError, UnauthenticatedError
+from bigfleet_dashboard.hosts import AllowedHosts
 from bigfleet_dashboard.web.answering import refusal
 
 OPEN: Final = frozenset({"/healthz", "/readyz"})
@@ -36,8 +38,8 @@ HEADERS: Final = {
 class Guard:
     """In front of everything."""
 
-    def __init__(self, app: ASGIApp, auth: Auth) -> None:
-        self._app, self._auth = app, auth
+    def __init__(self, app: ASGIApp, auth: Auth, hosts: AllowedHosts) -> None:
+        self._app, self._auth, self._hosts = app, auth, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or say why not."""
@@ -54,12 +56,21 @@ class Guard:
             await send(message)
 
         try:
+            self._check_host(request)
             scope["state"] = {**scope.get("state", {}), "user": self._who(request)}
             _refuse_foreign(request)
         except RequestError as error:
             await refusal(request, str(error), error.status)(scope, receive, sending)
             return
         await self._app(scope, receive, sending)
+
+    def _check_host(self, request: Request) -> None:
+        headers, server = request.headers, request.scope.get("server")
+        self._hosts.check(
+            headers.getlist("host"),
+            headers.getlist("x-forwarded-host"),
+            str(server[0]) if server else "",
+        )
 
     def _who(self, request: Request) -> str:
         if not self._auth.header or request.url.path in OPEN:

@@ -58,6 +58,13 @@ def run(
     data_dir: DataDir = _FOLDER,
     seed: Annotated[int, typer.Option(help="Of demand and chance.", min=0, metavar="N")] = 1,
     dashboard_addr: Annotated[str, _option("The page.")] = Addresses().dashboard,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Host name that browsers use for the page, beside its address; may be repeated.",
+            metavar="NAME",
+        ),
+    ] = None,
     coordinator_addr: Annotated[str, _option("The coordinator.")] = Addresses().coordinator,
     coordinator_metrics_addr: Annotated[
         str, _option("Its /metrics.")
@@ -86,7 +93,8 @@ def run(
         dashboard_addr, coordinator_addr, coordinator_metrics_addr, shard_addr,
         shard_metrics_addr, provider_addr, provider_metrics_addr,
     )  # fmt: skip
-    asyncio.run(_run(Layout(data_dir, at, seed), output, quiet=quiet))
+    layout = Layout(data_dir, at, seed, tuple(allowed_host or ()))
+    asyncio.run(_run(layout, output, quiet=quiet))
 
 
 @app.command(cls=HelpfulCommand, epilog=SCENARIOS_EXAMPLES)

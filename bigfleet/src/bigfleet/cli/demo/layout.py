@@ -63,6 +63,8 @@ class Layout:
     folder: Path
     at: Addresses = Addresses()
     seed: int = 1
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names under which browsers open the page, beside its own."""
 
     @property
     def socket(self) -> Path:
@@ -135,6 +137,7 @@ class Layout:
             *("--listen", self.at.dashboard, "--coordinator", self.at.coordinator),
             *("--shard-http", f"{SHARD_ID}={self.at.shard_http}"),
             *("--demo-socket", str(self.socket)),
+            *(word for host in self.allowed_hosts for word in ("--allowed-host", host)),
         )
 
 
