@@ -84,8 +84,9 @@ async def test_a_request_without_a_host_is_refused() -> None:
 LOOPBACK = ("localhost", "LOCALHOST:8700", "localhost.", "127.0.0.1", "127.9.8.7:1", "[::1]:8700",
             "[0:0::1]", "[::ffff:127.0.0.1]:80")  # fmt: skip
 NEVER = ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.1",
-         "evil.example:127.0.0.1", "2130706433", "localhost:x", "[::1", "localhost/", "user@localhost",
-         "a b", "[]", "xn--lcalhost-l9a", "локальный", "127.0.0.1%00", "x" * 300)  # fmt: skip
+         "evil.example:127.0.0.1", "2130706433", "localhost:x", "[::1", "localhost/", "[]",
+         "user@localhost", "a b", "xn--lcalhost-l9a", "локальный", "127.0.0.1%00",
+         "x" * 300)  # fmt: skip
 
 
 @pytest.mark.parametrize(
