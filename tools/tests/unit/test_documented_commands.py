@@ -59,7 +59,7 @@ def flags_of(words: list[str]) -> tuple[set[str], list[str]]:
     while rest:
         word = rest[0]
         inner = getattr(command, "commands", {})
-        if words[0] == "bigfleet" and word in COMMANDS:
+        if command.name == "bigfleet" and word in COMMANDS:
             command = COMMANDS[word].make(word)
         elif word in inner:
             command = inner[word]

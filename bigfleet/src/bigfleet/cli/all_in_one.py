@@ -41,5 +41,7 @@ def all_in_one_command() -> Any:
 
     refusals = (*coordinator_refusals(), *shard_refusals())
     command = process_command(AllInOneSettings, serve_all, refusals)
-    command.__doc__ = "Run a coordinator and one shard in one process, for a small fleet."
+    command.__doc__ = (
+        "Run a coordinator and one shard in one process, for a laptop or a small fleet."
+    )
     return command

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bigfleet.simulate.benchmark import Measurement
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Measure the engine; every result is checked.",
     cls=HelpfulGroup,

@@ -15,8 +15,6 @@ from typing import Any, NoReturn
 import typer
 
 from bigfleet.cli.helping import HelpfulGroup
-from bigfleet.model.errors import ModelError
-from bigfleet.simulate.errors import SimulateError
 
 PROGRAM = "bigfleet"
 STOPPED = 130
@@ -48,17 +46,27 @@ class OneLineGroup(HelpfulGroup):
             code = super().main(*args, **kwargs)
         except CommandError as error:
             _end(str(error), error.exit_code)
-        except (SimulateError, ModelError) as error:
+        except _refusals() as error:
             _end(str(error), InputError.exit_code)
         except typer.TyperException as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                # A group without a command: the message is its help, which is long and has lines.
+                print(error.format_message())
+                sys.exit(error.exit_code)
             _end(error.format_message(), error.exit_code)
         except typer.Abort:
             _end("stopped", STOPPED)
         sys.exit(code if isinstance(code, int) else 0)
 
 
+def _refusals() -> tuple[type[Exception], ...]:
+    """What the packages below raise for bad input; imported once something was raised."""
+    from bigfleet.model.errors import ModelError
+    from bigfleet.simulate.errors import SimulateError
+
+    return (SimulateError, ModelError)
+
+
 def _end(message: str, code: int) -> NoReturn:
-    # A group called without a command has printed its help, and says nothing more.
-    if message:
-        print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
+    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)

@@ -1,11 +1,13 @@
-"""Commands that are imported when they run: a component brings gRPC and compiled code with it.
+"""Commands that are imported when they run: a component brings gRPC and compiled code with it, and
+what prints results brings rich.
 
-Until then a stand-in with the command's name and first words is what `--help` lists.
+Until then a stand-in with the command's name and first words is what `--help` lists, so that the
+list answers at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
@@ -20,56 +22,94 @@ from bigfleet.cli.helping import HelpfulCommand
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Where a command is made, and what is said of it before."""
+    """Where a command is made, and its words in the list of commands.
+
+    `attribute` is a function that becomes the command, or a typer application with commands of its
+    own; of a process, a function that makes the command from the settings of that process.
+    """
 
     module: str
-    maker: str
+    attribute: str
     words: str
+    is_process: bool = False
 
     def make(self, name: str) -> Any:
         """The command itself."""
         module = import_module(self.module)
-        maker: Callable[[], Any] = getattr(module, self.maker)
+        found: Any = getattr(module, self.attribute)
+        if isinstance(found, typer.Typer):
+            return get_command(found)
         # Plain help: in the columns of a table the names of long flags are cut at 80 characters.
         app = typer.Typer(
             pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None
         )
-        app.command(name, cls=HelpfulCommand, epilog=getattr(module, "EXAMPLES", ""))(maker())
+        function = found() if self.is_process else found
+        app.command(name, cls=HelpfulCommand, epilog=getattr(module, "EXAMPLES", ""))(function)
         return get_command(app)
 
 
-COMMANDS: Final[Mapping[str, Late]] = {
+TOOLS: Final[Mapping[str, Late]] = {
+    "plan": Late(
+        "bigfleet.cli.plan",
+        "plan",
+        "Decide once for a fleet and its demand, and say what and why.",
+    ),
+    "doctor": Late(
+        "bigfleet.cli.doctor.command",
+        "doctor",
+        "Check an installation, and say how to mend what is wrong. Changes nothing.",
+    ),
+    "demo": Late(
+        "bigfleet.cli.demo.command",
+        "app",
+        "Run the whole system on this machine, with a simulated cloud and simulated clusters.",
+    ),
+    "bench": Late("bigfleet.cli.bench", "app", "Measure the engine; every result is checked."),
+    "simulate": Late("bigfleet.cli.simulate", "app", "Run the engine in a modelled world."),
+}
+"""Commands that print a result and end."""
+
+PROCESSES: Final[Mapping[str, Late]] = {
     "all-in-one": Late(
         "bigfleet.cli.all_in_one",
         "all_in_one_command",
         "Run a coordinator and one shard in one process, for a laptop or a small fleet.",
+        is_process=True,
     ),
     "coordinator": Late(
         "bigfleet.cli.coordinator",
         "coordinator_command",
         "Run a coordinator: which shard has what, and machines that change shards.",
+        is_process=True,
     ),
     "dashboard": Late(
         "bigfleet.cli.dashboard",
         "dashboard_command",
         "Serve the dashboard: what the fleet does and why, read-only.",
+        is_process=True,
     ),
     "operator": Late(
         "bigfleet.cli.operator",
         "operator_command",
         "Run a cluster's operator: demand to the shard, machines into the cluster.",
+        is_process=True,
     ),
     "pod-controller": Late(
         "bigfleet.cli.pod_controller",
         "pod_controller_command",
         "Run a pod controller: one CapacityRequest for every Pod that is demand.",
+        is_process=True,
     ),
     "shard": Late(
         "bigfleet.cli.shard",
         "shard_command",
         "Run a shard: decide which machines serve which cluster, and see to it.",
+        is_process=True,
     ),
 }
+"""Commands that run until they are stopped."""
+
+COMMANDS: Final[Mapping[str, Late]] = {**TOOLS, **PROCESSES}
 
 
 class LateGroup(OneLineGroup):
@@ -84,7 +124,7 @@ class LateGroup(OneLineGroup):
         late = COMMANDS.get(cmd_name)
         if late is None:
             return super().get_command(ctx, cmd_name)
-        return TyperCommand(cmd_name, help=late.words)
+        return TyperCommand(cmd_name, help=late.words, short_help=late.words)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is about to run."""

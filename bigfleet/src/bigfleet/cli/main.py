@@ -1,6 +1,6 @@
-"""`bigfleet`: the command line. Each command is a module of its own; here they are put together.
+"""`bigfleet`: the command line. Each command is a module of its own; `late` lists them.
 
-Commands import what they need when they run, so that `--help` answers at once.
+A command is imported when it runs, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -8,27 +8,20 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib.metadata import version as distribution_version
 from typing import Annotated
 
 import typer
 
-from bigfleet.cli.bench import app as bench_app
-from bigfleet.cli.demo.command import app as demo_app
-from bigfleet.cli.doctor.command import EXAMPLES as DOCTOR_EXAMPLES
-from bigfleet.cli.doctor.command import doctor
 from bigfleet.cli.errors import PROGRAM
-from bigfleet.cli.helping import HelpfulCommand, examples
+from bigfleet.cli.helping import examples
 from bigfleet.cli.late import LateGroup
-from bigfleet.cli.plan import EXAMPLES as PLAN_EXAMPLES
-from bigfleet.cli.plan import plan
-from bigfleet.cli.simulate import app as simulate_app
 
 app = typer.Typer(
     name=PROGRAM,
     cls=LateGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="Fleet-level capacity for Kubernetes: which machines serve which cluster.",
     epilog=examples(
         "bigfleet demo",
@@ -36,15 +29,12 @@ app = typer.Typer(
         "bigfleet bench engine --suite",
     ),
 )
-app.command(cls=HelpfulCommand, epilog=PLAN_EXAMPLES)(plan)
-app.command(cls=HelpfulCommand, epilog=DOCTOR_EXAMPLES)(doctor)
-app.add_typer(demo_app, name="demo")
-app.add_typer(bench_app, name="bench")
-app.add_typer(simulate_app, name="simulate")
 
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version as distribution_version
+
         print(f"{PROGRAM} {distribution_version('bigfleet')}")
         raise typer.Exit
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bigfleet.simulate.loop import Loop
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Run the engine in a modelled world.",
     cls=HelpfulGroup,

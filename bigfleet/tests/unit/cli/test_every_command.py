@@ -11,12 +11,12 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from bigfleet.cli.ctl.main import app as ctl
-from bigfleet.cli.late import COMMANDS
+from bigfleet.cli.late import COMMANDS, PROCESSES
 from bigfleet.cli.main import app
 from bigfleet_conformance.cli.main import app as conformance
 
 PROGRAMS = {"bigfleet": app, "bigfleetctl": ctl, "bigfleet-conformance": conformance}
-PRINT_NO_RESULT = {*((name,) for name in COMMANDS), ("simulate", "scenario")}
+PRINT_NO_RESULT = {*((name,) for name in PROCESSES), ("simulate", "scenario")}
 """Processes that run until they are told to stop, and what writes a file of its own form."""
 
 
@@ -127,9 +127,9 @@ def test_a_switch_is_shown_without_a_value(program: str) -> None:
         assert "<bool>" not in shown, words
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", PROCESSES)
 def test_a_process_shows_what_its_flags_take(name: str) -> None:
-    params = COMMANDS[name].make(name).params
+    params = PROCESSES[name].make(name).params
     shown = {param.opts[0]: param.metavar for param in params if not param.is_flag}
     assert shown["--config"] == "FILE"
     assert shown["--log-format"] == "text|json"

@@ -40,6 +40,7 @@ _TABLE_WIDTH: Final = 72
 """Columns of a terminal below which a table is a list."""
 
 app = typer.Typer(
+    add_completion=False,
     cls=HelpfulGroup,
     invoke_without_command=True,
     help="Run the whole system on this machine, with a simulated cloud and simulated clusters.",
