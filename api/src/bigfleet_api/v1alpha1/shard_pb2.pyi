@@ -521,6 +521,8 @@ class NodeStateUpdate(_message.Message):
     RESOURCES_FIELD_NUMBER: _builtins.int
     TAINTS_FIELD_NUMBER: _builtins.int
     WITHDRAWN_FIELD_NUMBER: _builtins.int
+    PROFILE_FINGERPRINT_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
     supersedes_key: _builtins.str
     """Queue key: "node:" and the machine id."""
     machine_id: _builtins.str
@@ -539,6 +541,12 @@ class NodeStateUpdate(_message.Message):
     """What went wrong, for a machine that is Failed."""
     withdrawn: _builtins.bool
     """The machine is no longer meant for this cluster; the operator forgets its UpcomingNode."""
+    profile_fingerprint: _builtins.str
+    """Fingerprint of the profile that the machine was taken for; empty where it was taken for none of
+    this cluster. Information only, as is the next field.
+    """
+    group: _builtins.str
+    """The group of the need that the machine was taken for; empty outside gangs."""
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The provider's labels, and those of instance type and zone."""
@@ -565,10 +573,12 @@ class NodeStateUpdate(_message.Message):
         resources: _provider_pb2.Resources | None = ...,
         taints: _abc.Iterable[Global___Taint] | None = ...,
         withdrawn: _builtins.bool = ...,
+        profile_fingerprint: _builtins.str = ...,
+        group: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "labels", b"labels", "last_error", b"last_error", "machine_id", b"machine_id", "node_name", b"node_name", "provider_id", b"provider_id", "resources", b"resources", "state", b"state", "supersedes_key", b"supersedes_key", "taints", b"taints", "withdrawn", b"withdrawn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "group", b"group", "labels", b"labels", "last_error", b"last_error", "machine_id", b"machine_id", "node_name", b"node_name", "profile_fingerprint", b"profile_fingerprint", "provider_id", b"provider_id", "resources", b"resources", "state", b"state", "supersedes_key", b"supersedes_key", "taints", b"taints", "withdrawn", b"withdrawn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

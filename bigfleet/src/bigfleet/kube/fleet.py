@@ -16,6 +16,11 @@ from bigfleet.kube.objects import Meta, Partial, Resource
 GROUP: Final = "bigfleet.lucy.sh"
 VERSION: Final = "v1alpha1"
 
+PROFILE_LABEL: Final = f"{GROUP}/profile"
+"""Of UpcomingNodes and AvailableCapacities: the fingerprint of the profile that they are for."""
+GROUP_ANNOTATION: Final = f"{GROUP}/group"
+"""Of UpcomingNodes: the gang that the machine was taken for."""
+
 Quantity = str | int
 """A quantity as people write it: 4, "500m", "16Gi"."""
 
@@ -73,11 +78,19 @@ class Condition(Partial, frozen=True, kw_only=True):
     observed_generation: int = 0
 
 
+class NeedRef(Partial, frozen=True, kw_only=True):
+    """The row of demand that a request is added up in."""
+
+    profile: str
+    group: str = ""
+
+
 class CapacityRequestStatus(Partial, frozen=True, kw_only=True):
     """How far it is: Pending or Acknowledged."""
 
     phase: str = ""
     acknowledged_at: datetime | None = None
+    need: NeedRef | None = None
     conditions: tuple[Condition, ...] = ()
 
 

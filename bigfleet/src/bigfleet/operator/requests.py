@@ -72,10 +72,18 @@ class StatusCondition(_Part, frozen=True):
     reason: str = ""
 
 
+class NeedRef(_Part, frozen=True):
+    """The need that a CapacityRequest's status names."""
+
+    profile: str = ""
+    group: str = ""
+
+
 class Status(_Part, frozen=True):
     """How far a CapacityRequest is."""
 
     phase: str = ""
+    need: NeedRef | None = None
     conditions: tuple[StatusCondition, ...] | None = None
 
 

@@ -41,15 +41,24 @@ _ROLLUP_TAG: Final = b"\x12"
 class Entry:
     """One CapacityRequest."""
 
-    __slots__ = ("amounts", "carried", "is_acknowledged", "key", "row", "uid", "unmet")
+    __slots__ = (
+        "amounts", "carried", "is_acknowledged", "key", "names_other_need", "row", "uid", "unmet",
+    )  # fmt: skip
 
     def __init__(self, key: Key, uid: str, row: Row, amounts: Amounts) -> None:
         self.key, self.uid, self.row, self.amounts = key, uid, row, amounts
         self.carried = 0
         """Timestamp of the first roll-up that had it; 0 while none did."""
         self.is_acknowledged = False
+        self.names_other_need = False
+        """Whether its status names a need that its row is not, as after a change of priority."""
         self.unmet = ""
         """The reason for which its status says that it is not met; empty where it does not."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its status says all that the acknowledgement of a roll-up has to say."""
+        return self.is_acknowledged and not self.names_other_need
 
 
 @dataclass(slots=True, eq=False)
@@ -215,7 +224,7 @@ class RollUps:
         """A new leadership: who is not acknowledged waits for a roll-up of ours."""
         self._carried.clear()
         for key, entry in self._entries.items():
-            if not entry.is_acknowledged:
+            if not entry.is_settled:
                 self._fresh[key] = None
 
     def taken(self, timestamp: int) -> list[Entry]:
@@ -224,7 +233,7 @@ class RollUps:
         for carried in [stamp for stamp in self._carried if stamp <= timestamp]:
             for key in self._carried.pop(carried):
                 entry = self._entries.get(key)
-                if entry is not None and entry.carried == carried and not entry.is_acknowledged:
+                if entry is not None and entry.carried == carried and not entry.is_settled:
                     told.append(entry)
         return told
 
@@ -256,6 +265,9 @@ class RollUps:
         is_acknowledged = request.status.phase == ACKNOWLEDGED
         self._acknowledged += is_acknowledged - entry.is_acknowledged
         entry.is_acknowledged = is_acknowledged
+        need, demand = request.status.need, entry.row.demand
+        named = None if need is None else (need.profile, need.group)
+        entry.names_other_need = named not in (None, (demand.profile.fingerprint, demand.group))
         conditions = request.status.conditions or ()
         said = (c.reason or UNMET for c in conditions if c.type == UNMET and c.status == "True")
         entry.unmet = sys.intern(next(said, ""))
@@ -278,7 +290,7 @@ class RollUps:
                 waiting[key] = None
                 continue
             entry.carried = timestamp
-            if not entry.is_acknowledged:
+            if not entry.is_settled:
                 first.append(key)
         self._fresh = waiting
         if first:

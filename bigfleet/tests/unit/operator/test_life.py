@@ -37,6 +37,29 @@ def upcoming(stage: Stage, name: str) -> str:
     return "" if found is None else str(found.get("status", {}).get("phase", "none"))
 
 
+def rollups_profile(stage: Stage) -> str:
+    (fingerprint,) = stage.operator.rollups.fingerprints()
+    return fingerprint
+
+
+def test_an_upcoming_node_says_for_which_need_it_comes() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.shard.frame("rollup")
+        named: dict[str, Any] = {"profile_fingerprint": "a" * 20, "group": "team/zone/g"}
+        creating, idle = S.MACHINE_STATE_CREATING, S.MACHINE_STATE_IDLE
+        await stage.shard.send(node_state_update=machine("m-1", creating, **named))
+        await until(lambda: upcoming(stage, "un-m-1") == "Provisioning")
+        # A frame of an older shard names none, and takes none back.
+        await stage.shard.send(node_state_update=machine("m-1", idle))
+        await until(lambda: upcoming(stage, "un-m-1") == "Launched")
+        found = stage.api.get("UpcomingNode", "un-m-1")
+        assert found is not None
+        assert found["metadata"]["labels"] == {"bigfleet.lucy.sh/profile": "a" * 20}
+        assert found["metadata"]["annotations"]["bigfleet.lucy.sh/group"] == "team/zone/g"
+
+    play(scene)
+
+
 def test_a_session_begins_with_hello_and_a_complete_rollup() -> None:
     async def scene(stage: Stage) -> None:
         rollup = (await stage.shard.frame("rollup")).rollup
@@ -65,6 +88,7 @@ def test_requests_are_acknowledged_when_their_own_rollup_was_taken() -> None:
         found = stage.api.get("CapacityRequest", "a", "default")
         assert found is not None
         assert found["status"]["acknowledgedAt"].endswith("Z")
+        assert found["status"]["need"] == {"profile": rollups_profile(stage)}
         await until(lambda: stage.counted("acknowledged_total") == 3)
         await until(lambda: stage.counted("capacity_requests", phase="Acknowledged") == 3)
 

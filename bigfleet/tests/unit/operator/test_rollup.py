@@ -174,6 +174,26 @@ def test_what_is_acknowledged_already_is_not_told_again() -> None:
     assert told(rollups, 1) == ["b"]
 
 
+def acknowledged_as(name: str, profile: str, **spec: Any) -> dict[str, Any]:
+    """An acknowledged request whose status names a need."""
+    document = capacity_request(name, phase="Acknowledged", **spec)
+    document["status"]["need"] = {"profile": profile}
+    return document
+
+
+def test_a_request_whose_status_names_an_earlier_need_is_told_again() -> None:
+    now = demand(priority=5).profile.fingerprint
+    rollups = holding(
+        acknowledged_as("right", now, priority=5),
+        acknowledged_as("changed", demand().profile.fingerprint, priority=5),
+        capacity_request("of-an-older-operator", phase="Acknowledged", priority=5),
+    )
+    rollups.begin()
+    rollups.build("c", 1, {})
+    assert rollups.acknowledged == 3
+    assert told(rollups, 1) == ["changed"]
+
+
 def test_rows_an_older_shard_cannot_read_are_left_out_and_not_told() -> None:
     compare = [{"key": "cores", "operator": "Gt", "values": ["8"]}]
     rollups = holding(capacity_request("a"), capacity_request("b", requirements=compare))

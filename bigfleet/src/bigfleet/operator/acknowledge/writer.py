@@ -87,14 +87,10 @@ class Acknowledger:
 
     async def _write(self, entry: Entry, stamp: str) -> bool:
         namespace, name = entry.key
-        operations = (
-            {"op": "test", "path": "/metadata/uid", "value": entry.uid},
-            {"op": "add", "path": "/status/phase", "value": ACKNOWLEDGED},
-            {"op": "add", "path": "/status/acknowledgedAt", "value": stamp},
-        )
         async with self._room:
-            if entry.is_acknowledged:
+            if entry.is_settled:
                 return False
+            operations = _operations(entry, stamp)
             try:
                 await self._client.json_patch(
                     REQUESTS, name, operations, namespace, subresource="status"
@@ -113,3 +109,21 @@ class Acknowledger:
                 self._waiting.setdefault(entry.key, entry)
                 return False
         return True
+
+
+def _operations(entry: Entry, stamp: str) -> list[dict[str, object]]:
+    """What makes the status say that the shard knows of it, and as a part of which need."""
+    demand = entry.row.demand
+    need = {"profile": demand.profile.fingerprint}
+    if demand.group:
+        need["group"] = demand.group
+    operations: list[dict[str, object]] = [
+        {"op": "test", "path": "/metadata/uid", "value": entry.uid},
+        {"op": "add", "path": "/status/need", "value": need},
+    ]
+    if not entry.is_acknowledged:
+        operations += [
+            {"op": "add", "path": "/status/phase", "value": ACKNOWLEDGED},
+            {"op": "add", "path": "/status/acknowledgedAt", "value": stamp},
+        ]
+    return operations

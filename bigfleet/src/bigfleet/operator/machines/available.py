@@ -17,14 +17,12 @@ from random import Random
 from typing import Any, Final
 
 from bigfleet.kube import Change, KubeClient, KubeError
-from bigfleet.kube.fleet import AVAILABLE_CAPACITIES, AvailableCapacity
+from bigfleet.kube.fleet import AVAILABLE_CAPACITIES, PROFILE_LABEL, AvailableCapacity
 from bigfleet.operator.machines.writer import MANAGER
 from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
-FINGERPRINT: Final = "bigfleet.lucy.sh/profile"
-"""Label with the fingerprint of the profile."""
 SWEEP_SECONDS: Final = 30.0
 _KEY_PREFIX: Final = "available:"
 _PREFIX: Final = "ac-"
@@ -61,7 +59,7 @@ def body_of(update: pb.AvailableCapacityUpdate) -> dict[str, Any]:
     }
     if update.resources.resources:
         spec["resources"] = dict(update.resources.resources)
-    return {"metadata": {"labels": {FINGERPRINT: fingerprint_of(update)}}, "spec": spec}
+    return {"metadata": {"labels": {PROFILE_LABEL: fingerprint_of(update)}}, "spec": spec}
 
 
 def fingerprint_of(update: pb.AvailableCapacityUpdate) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from bigfleet.kube.fleet import UpcomingNode
+from bigfleet.kube.fleet import GROUP_ANNOTATION, PROFILE_LABEL, UpcomingNode
 from bigfleet.model import MachineState
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -64,6 +64,9 @@ class Upcoming:
     resources: dict[str, str] = field(default_factory=dict, hash=False)
     taints: tuple[tuple[str, str, str], ...] = ()
     """Key, value and effect."""
+    profile: str = ""
+    """Fingerprint of what it was taken for; empty where the shard does not say."""
+    group: str = ""
 
     @property
     def name(self) -> str:
@@ -78,7 +81,13 @@ class Upcoming:
                 {"key": key, "effect": effect} | ({"value": value} if value else {})
                 for key, value, effect in self.taints
             ]
-        return {"metadata": {"annotations": {MACHINE_ID: self.machine_id}}, "spec": spec}
+        annotations = {MACHINE_ID: self.machine_id}
+        if self.group:
+            annotations[GROUP_ANNOTATION] = self.group
+        metadata: Document = {"annotations": annotations}
+        if self.profile:
+            metadata["labels"] = {PROFILE_LABEL: self.profile}
+        return {"metadata": metadata, "spec": spec}
 
     def status_body(self) -> Document:
         """What is applied to its status; a field that is not named goes away."""
@@ -118,6 +127,8 @@ def heard(before: Upcoming | None, update: pb.NodeStateUpdate, now_ns: int) -> U
     # What is true only of a failure goes with it.
     error = (update.last_error or known.last_error) if phase is Phase.FAILED else ""
     taints = tuple((taint.key, taint.value, taint.effect) for taint in update.taints)
+    # A frame that names no need, as of an older shard, has not taken an earlier one back.
+    says_need = bool(update.profile_fingerprint)
     return Upcoming(
         machine_id=update.machine_id,
         phase=phase,
@@ -128,6 +139,8 @@ def heard(before: Upcoming | None, update: pb.NodeStateUpdate, now_ns: int) -> U
         labels=dict(update.labels) or known.labels,
         resources=dict(update.resources.resources) or known.resources,
         taints=taints or known.taints,
+        profile=update.profile_fingerprint if says_need else known.profile,
+        group=update.group if says_need else known.group,
     )
 
 
@@ -149,6 +162,8 @@ def as_written(found: UpcomingNode) -> Upcoming | None:
         labels=dict(spec.labels),
         resources={name: str(amount) for name, amount in spec.resources.items()},
         taints=tuple((taint.key, taint.value, taint.effect) for taint in spec.taints),
+        profile=found.metadata.labels.get(PROFILE_LABEL, ""),
+        group=found.metadata.annotations.get(GROUP_ANNOTATION, ""),
     )
 
 

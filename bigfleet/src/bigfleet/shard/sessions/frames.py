@@ -35,6 +35,8 @@ def node_state(
     machine: Machine, cluster: str, node_name: str = "", *, withdrawn: bool = False
 ) -> shard_pb2.NodeStateUpdate:
     """How a machine stands, for the cluster it is, or was, meant for."""
+    stamp = machine.stamp
+    is_for_cluster = stamp is not None and stamp.cluster == cluster and not withdrawn
     return shard_pb2.NodeStateUpdate(
         supersedes_key=node_key(machine.id),
         machine_id=machine.id,
@@ -47,6 +49,9 @@ def node_state(
         resources=resources_of(machine.effective_allocatable),
         taints=taints_of(machine.labels.get(LABEL_TAINTS, "")),
         withdrawn=withdrawn,
+        # A stamp may name another cluster, which this one must not learn of.
+        profile_fingerprint=stamp.fingerprint if stamp and is_for_cluster else "",
+        group=stamp.group if stamp and is_for_cluster else "",
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from bigfleet.model import LABEL_INSTANCE_TYPE, LABEL_ZONE, MachineState
 from bigfleet.shard.sessions.frames import bootstrap_machine, gone, node_state, taints_of
 from bigfleet_api.v1alpha1 import provider_pb2
-from operators import machine
+from operators import machine, stamp
 
 
 def test_an_update_has_all_a_node_is_known_by() -> None:
@@ -34,6 +34,21 @@ def test_resources_are_what_the_machine_really_gives() -> None:
     less = replace(machine("m-1"), allocatable={"cpu": 3900, "memory": 15 * 2**30 * 1000})
     for resources in (node_state(less, "c-1").resources, bootstrap_machine(less).resources):
         assert dict(resources.resources) == {"cpu": "3900m", "memory": "15Gi"}
+
+
+def test_an_update_says_for_which_need_of_the_cluster_the_machine_was_taken() -> None:
+    taken_for = stamp("c-1", group="team/zone/g")
+    creating = replace(machine("m-1", MachineState.CREATING), stamp=taken_for)
+    frame = node_state(creating, "c-1")
+    assert (frame.profile_fingerprint, frame.group) == (taken_for.fingerprint, "team/zone/g")
+
+
+def test_an_update_names_no_need_of_another_cluster() -> None:
+    preempted = machine("m-1", cluster="c-1", stamped="c-2")
+    frame = node_state(preempted, "c-1")
+    assert (frame.profile_fingerprint, frame.group) == ("", "")
+    farewell = gone(machine("m-1", cluster="c-1", stamped="c-1"), "c-1")
+    assert farewell.profile_fingerprint == ""
 
 
 def test_a_machine_without_a_host_has_no_provider_id() -> None:
