@@ -9,7 +9,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Distributions installed into the environment, dependencies first. A new part adds itself here.
-DISTS := api bigfleet providerkit $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance fakecloud dashboard
+DISTS := api base bigfleet providerkit $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance fakecloud dashboard
 
 PYTHON ?= python3
 VENV ?= .venv

@@ -89,5 +89,5 @@ def split_address(text: str, flag: str) -> tuple[str, int]:
     """`host:port` or `:port`, which is all interfaces."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(f"{flag} {text!r} is no address: write host:port or :port")
+        raise ConfigError(f"{flag} {text!r} is not an address: write host:port or :port")
     return host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port)

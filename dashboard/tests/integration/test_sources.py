@@ -300,7 +300,13 @@ async def test_a_clusters_upcoming_nodes_are_counted_by_phase(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("address", "page"),
-    [("10.0.0.1:7780", "10.0.0.1:8780"), (":7780", "127.0.0.1:8780"), ("x", ""), ("h:65000", "")],
+    [
+        ("10.0.0.1:7780", "10.0.0.1:8780"),
+        (":7780", ""),
+        ("[::1]:7780", "[::1]:8780"),
+        ("x", ""),
+        ("h:65000", ""),
+    ],
 )
 def test_a_shards_page_is_guessed_from_its_address(address: str, page: str) -> None:
     assert guessed(address) == page

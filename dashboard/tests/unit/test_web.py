@@ -288,7 +288,7 @@ def test_what_it_is_told_must_make_sense() -> None:
         Tls.of("cert", "", "")
     with pytest.raises(ConfigError, match="--auth-proxy"):
         Auth.of("x", ("nonsense",))
-    with pytest.raises(ConfigError, match="no address"):
+    with pytest.raises(ConfigError, match="not an address"):
         split_address("8700", "--listen")
     assert split_address(":8700", "--listen") == ("0.0.0.0", 8700)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from bigfleet.coordinator.settings import CoordinatorSettings
-from bigfleet.observe.addresses import can_dial
+from bigfleet.observe.addresses import Listen, Pages
 from bigfleet.observe.refusing import refusal
 from bigfleet.observe.settings import Texts
 from bigfleet.shard.settings import ShardSettings
+from bigfleet_base.addresses import can_dial
 
 
 class AllInOneSettings(ShardSettings):
@@ -21,8 +22,8 @@ class AllInOneSettings(ShardSettings):
     coordinator_addr: Texts = Field(
         (), description="Refused: the shard's coordinator is the one beside it."
     )
-    coordinator_listen: str = Field(":7790", description="Address of the coordinator.")
-    coordinator_metrics_addr: str = Field(
+    coordinator_listen: Listen = Field(":7790", description="Address of the coordinator.")
+    coordinator_metrics_addr: Pages = Field(
         ":8790", description="Address of its /metrics and probes; 0 or empty switches them off."
     )
 

@@ -7,15 +7,16 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from bigfleet.observe.addresses import Web, dial, web
+from bigfleet.observe.addresses import Listen, Web, web
 from bigfleet.observe.settings import Duration, ProcessSettings, Texts
+from bigfleet_base.addresses import dialled
 from bigfleet_dashboard.config import Auth, Config, Tls, split_address
 
 
 class DashboardSettings(ProcessSettings):
     """Settings of one dashboard."""
 
-    listen: str = Field("127.0.0.1:8700", description="Address of the page.")
+    listen: Listen = Field("127.0.0.1:8700", description="Address of the page.")
     coordinator: Texts = Field((), description="A coordinator's address; may be repeated.")
     shard: Texts = Field((), description="A shard's address, for a fleet without coordinator.")
     shard_http: Texts = Field(
@@ -46,7 +47,7 @@ class DashboardSettings(ProcessSettings):
     @field_validator("coordinator", "shard")
     @classmethod
     def _are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(dial, value))
+        return tuple(map(dialled, value))
 
     @field_validator("shard_http", "cluster_api")
     @classmethod
@@ -60,7 +61,7 @@ class DashboardSettings(ProcessSettings):
     @classmethod
     def _pages_have_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for _, address in _pairs(value):
-            dial(address)
+            dialled(address)
         return value
 
     @field_validator("cluster_api")

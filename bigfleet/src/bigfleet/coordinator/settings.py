@@ -8,32 +8,31 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from bigfleet.coordinator.store.etcd import EtcdAddress
 from bigfleet.coordinator.store.interface import StorePlace
-from bigfleet.observe.addresses import OFF, can_listen
+from bigfleet.observe.addresses import Dial, Listen, Pages
 from bigfleet.observe.settings import ProcessSettings
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import TlsFiles
+from bigfleet_base.addresses import can_dial
 
 SQLITE = "sqlite"
 ETCD = "etcd://"
-_EVERYWHERE: Final = ("", "0.0.0.0", "[::]")
-"""Hosts to listen at and not to dial."""
 
 
 class CoordinatorSettings(ProcessSettings):
     """Settings of one coordinator."""
 
     id: str = Field("", description="Id of this replica; the host's name where empty.")
-    listen: str = Field(":7790", description="Address of shards and administrators.")
-    advertise_addr: str = Field(
+    listen: Listen = Field(":7790", description="Address of shards and administrators.")
+    advertise_addr: Dial = Field(
         "", description="Where others dial this replica; the listening address where empty."
     )
-    metrics_addr: str = Field(
+    metrics_addr: Pages = Field(
         ":8790", description="Address of /metrics and probes; 0 or empty switches them off."
     )
     data_dir: Path = Field(
@@ -62,14 +61,7 @@ class CoordinatorSettings(ProcessSettings):
             raise ValueError(
                 f"--store {self.store!r} is no store: write sqlite, or etcd://host:2379,host:2379"
             )
-        if not can_listen(self.listen):
-            raise ValueError(f"--listen {self.listen!r} is no address: write host:port or :port")
-        if self.metrics_addr not in OFF and not can_listen(self.metrics_addr):
-            raise ValueError(
-                f"--metrics-addr {self.metrics_addr!r} is no address: write host:port, :port, or 0 "
-                "for none"
-            )
-        if self.store != SQLITE and self.address.rpartition(":")[0] in _EVERYWHERE:
+        if self.store != SQLITE and not can_dial(self.address):
             raise ValueError(
                 f"--advertise-addr is missing: callers of the other replicas are sent there, and "
                 f"nobody can dial {self.address}; give host:port, or a host in --listen"

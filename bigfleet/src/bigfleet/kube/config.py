@@ -175,7 +175,7 @@ class _Kubeconfig:
             )
         if not server.startswith(("https://", "http://")):
             raise KubeConfigError(
-                f"{self.path}: server {server!r} is no address: write https://host:port"
+                f"{self.path}: server {server!r} is not an address: write https://host:port"
             )
         identity = [self.data(user, name) for name in ("client-certificate", "client-key")]
         if identity.count(None) == 1:

@@ -1,7 +1,7 @@
-"""Addresses as settings name them, checked when they are read: a wrong one is told at the start.
+"""Addresses as settings name them, checked when they are read: a wrong one is refused at the start.
 
-Types of fields: `Dial` is whom to call, `Listen` where to be called, `Pages` where metrics and
-probes are, which may be nowhere. The checks behind them are there for settings that are no field.
+Types of fields: `Dial` is where to call, `Listen` where to be called, `Pages` where metrics and
+probes are, which may be switched off. The rules are those of `bigfleet_base.addresses`.
 """
 
 from __future__ import annotations
@@ -11,28 +11,10 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
+from bigfleet_base.addresses import Endpoint, dialled
+
 OFF: Final = ("", "0")
 """Pages that are not served."""
-_PORTS: Final = 65536
-
-
-def can_listen(text: str) -> bool:
-    """Whether this is `host:port` or `:port`."""
-    _, colon, port = text.rpartition(":")
-    return bool(colon) and port.isdecimal() and int(port) < _PORTS
-
-
-def can_dial(text: str) -> bool:
-    """Whether this is `host:port`."""
-    host, _, port = text.rpartition(":")
-    return bool(host) and port.isdecimal() and 0 < int(port) < _PORTS
-
-
-def dial(text: str) -> str:
-    """The address of somebody to call."""
-    if not can_dial(text):
-        raise ValueError(f"{text!r} is no address: write host:port")
-    return text
 
 
 def web(text: str) -> str:
@@ -49,26 +31,25 @@ def web(text: str) -> str:
 
 
 def _listen(text: str) -> str:
-    if not can_listen(text):
-        raise ValueError(f"{text!r} is no address: write host:port or :port")
+    Endpoint.parse(text)
     return text
 
 
 def _pages(text: str) -> str:
-    if text not in OFF and not can_listen(text):
-        raise ValueError(f"{text!r} is no address: write host:port, :port, or 0 for none")
+    if text not in OFF:
+        Endpoint.parse(text, "host:port, :port, or 0 for none")
     return text
 
 
-def _dial_or_nobody(text: str) -> str:
-    return dial(text) if text else text
+def _dial_or_none(text: str) -> str:
+    return dialled(text) if text else text
 
 
-def _web_or_nowhere(text: str) -> str:
+def _web_or_none(text: str) -> str:
     return web(text) if text else text
 
 
 Listen = Annotated[str, AfterValidator(_listen)]
 Pages = Annotated[str, AfterValidator(_pages)]
-Dial = Annotated[str, AfterValidator(_dial_or_nobody)]
-Web = Annotated[str, AfterValidator(_web_or_nowhere)]
+Dial = Annotated[str, AfterValidator(_dial_or_none)]
+Web = Annotated[str, AfterValidator(_web_or_none)]

@@ -147,7 +147,9 @@ def _listen(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Ser
 def _split(address: str, flag: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise HttpError(f"{address!r} is no address: write {flag} host:port, :port, or 0 for none")
+        raise HttpError(
+            f"{address!r} is not an address: write {flag} host:port, :port, or 0 for none"
+        )
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from bigfleet.observe.addresses import Pages
 from bigfleet.observe.settings import Duration, ProcessSettings
 
 
@@ -28,7 +29,7 @@ class PodControllerSettings(ProcessSettings):
         None, description="A YAML file with penalties by PriorityClass."
     )
     kubeconfig: str = Field("", description="Kubeconfig file; the Pod's own account, if empty.")
-    metrics_addr: str = Field(
+    metrics_addr: Pages = Field(
         ":8080", description="Address of /metrics and probes; 0 or empty switches them off."
     )
     workers: int = Field(32, ge=1, description="Pods looked at at once.")

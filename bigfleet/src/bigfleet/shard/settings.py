@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bigfleet.decision import Policy, VictimWeights
 from bigfleet.decision.policy import SECOND
-from bigfleet.observe.addresses import Dial, Listen, Pages, dial
+from bigfleet.observe.addresses import Dial, Listen, Pages
 from bigfleet.observe.settings import Duration, ProcessSettings, SettingsError, Texts
 from bigfleet.provider import ProviderSite, SiteError
 from bigfleet.shard.execute.pool import PoolSettings
@@ -23,6 +23,7 @@ from bigfleet.shard.tuning import Tuning
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.identity import can_be_named
 from bigfleet.wire.tls import TlsFiles
+from bigfleet_base.addresses import dialled
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
@@ -132,7 +133,7 @@ class ShardSettings(ProcessSettings):
     @field_validator("coordinator_addr")
     @classmethod
     def _coordinators_are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(dial, value))
+        return tuple(map(dialled, value))
 
     @model_validator(mode="after")
     def _tls_is_whole(self) -> ShardSettings:

@@ -73,7 +73,7 @@ class WireServer:
         """
         host, colon, port = address.rpartition(":")
         if not colon or not port.isdecimal():
-            raise ListenError(f"{address!r} is no address: write {flag} host:port or :port")
+            raise ListenError(f"{address!r} is not an address: write {flag} host:port or :port")
         target = f"{host or '[::]'}:{port}"
         try:
             if self._tls is None:

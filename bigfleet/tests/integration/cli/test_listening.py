@@ -60,10 +60,10 @@ def test_a_taken_port_is_told_with_its_flag(
 @pytest.mark.parametrize(
     ("flag", "complaint"),
     [
-        ("coordinator_listen", "--coordinator-listen 'here' is no address"),
-        ("coordinator_metrics_addr", "--coordinator-metrics-addr 'here' is no address"),
-        ("listen", "--listen: 'here' is no address"),
-        ("metrics_addr", "--metrics-addr: 'here' is no address"),
+        ("coordinator_listen", "--coordinator-listen: 'here' is not an address"),
+        ("coordinator_metrics_addr", "--coordinator-metrics-addr: 'here' is not an address"),
+        ("listen", "--listen: 'here' is not an address"),
+        ("metrics_addr", "--metrics-addr: 'here' is not an address"),
     ],
 )
 def test_what_is_no_address_is_told_before_anything_starts(flag: str, complaint: str) -> None:

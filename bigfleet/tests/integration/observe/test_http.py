@@ -123,7 +123,7 @@ def test_zero_or_nothing_switches_http_off() -> None:
 
 @pytest.mark.parametrize("address", ["8780", "host:port", ":99999"])
 def test_a_wrong_address_is_named(address: str) -> None:
-    with pytest.raises(HttpError, match="is no address"):
+    with pytest.raises(HttpError, match="is not an address"):
         HttpServer(address, Pages(ShardMetrics(lambda: 0, version="1").registry, str))
 
 

@@ -154,7 +154,7 @@ async def test_listening_is_said_with_the_address(caplog: pytest.LogCaptureFixtu
 
 
 async def test_a_wrong_address_is_named() -> None:
-    with pytest.raises(ListenError, match="'7780' is no address"):
+    with pytest.raises(ListenError, match="'7780' is not an address"):
         await WireServer([]).start("7780")
 
 

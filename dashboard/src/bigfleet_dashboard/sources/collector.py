@@ -15,6 +15,7 @@ import grpc.aio
 
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2_grpc as rpc
+from bigfleet_base.addresses import AddressError, shard_address
 from bigfleet_dashboard.config import Config
 from bigfleet_dashboard.cost import spend_per_hour
 from bigfleet_dashboard.errors import SourceError
@@ -115,11 +116,11 @@ class Collector:
             self._fleet.forget_shard(shard_id)
 
     def _watch(self, shard_id: str, address: str) -> None:
-        # A shard that listens on all interfaces registers without a host.
-        dialled = f"127.0.0.1{address}" if address.startswith(":") else address
-        shard = self._fleet.shard(shard_id, dialled)
-        if not address:
-            shard.failed("it registered no address: start it with --advertise-addr", 0.0)
+        shard = self._fleet.shard(shard_id, address)
+        try:
+            shard_address(shard_id, address, "--shard")
+        except AddressError as error:
+            shard.failed(str(error), 0.0)
             return
         task = self._watches.get(shard_id)
         if task is None or task.done():

@@ -12,6 +12,7 @@ from typing import Final
 
 import aiohttp
 
+from bigfleet_base.addresses import HIGHEST_PORT, Endpoint, can_dial
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.state.pages import read_scrape
 from bigfleet_dashboard.state.shards import ShardState
@@ -93,7 +94,8 @@ class PageReader:
 
 def guessed(address: str) -> str:
     """The page of a shard that listens at an address."""
-    host, _, port = address.rpartition(":")
-    if not port.isdecimal() or int(port) + APART > 65535:
+    if not can_dial(address):
         return ""
-    return f"{host or '127.0.0.1'}:{int(port) + APART}"
+    grpc = Endpoint.parse(address)
+    page = Endpoint(grpc.host, grpc.port + APART)
+    return str(page) if page.port <= HIGHEST_PORT else ""

@@ -18,6 +18,7 @@ import typer
 
 from bigfleet.cli.errors import FailureError, InputError
 from bigfleet.cli.output import Output, stage
+from bigfleet_base.addresses import AddressError, dialled
 
 if TYPE_CHECKING:
     from bigfleet.cli.ctl.calling import Fleet
@@ -95,10 +96,10 @@ def addresses(given: list[str] | None, option: str) -> tuple[str, ...]:
             address = part.strip()
             if not address:
                 continue
-            host, colon, port = address.rpartition(":")
-            is_port = port.isdecimal() and 0 < int(port) < 65536
-            if not (colon and host and is_port) or "/" in host:
-                raise InputError(f"{address!r} is no address: write {option} host:port")
+            try:
+                dialled(address, f"{option} host:port")
+            except AddressError as error:
+                raise InputError(str(error)) from None
             if address not in found:
                 found.append(address)
     return tuple(found)

@@ -21,6 +21,7 @@ from bigfleet.cli.ctl.wires import Wires
 from bigfleet.cli.errors import FailureError, InputError
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2_grpc as rpc
+from bigfleet_base.addresses import AddressError, shard_address
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -57,14 +58,13 @@ class ShardLine:
         return rpc.ShardAdminStub(self._channel())
 
     def _channel(self) -> grpc.aio.Channel:
-        if not self.peer.address:
-            raise CallError(
-                self.peer,
-                "UNAVAILABLE",
-                f"shard {self.peer.name} registered no address: start it with --advertise-addr, "
-                "or name where it listens with --shard-addr",
-            )
-        return self._wires.to(self.peer.address)
+        if not self.peer.name:
+            return self._wires.to(self.peer.address)
+        try:
+            address = shard_address(self.peer.name, self.peer.address, "--shard-addr")
+        except AddressError as error:
+            raise CallError(self.peer, "UNAVAILABLE", str(error)) from error
+        return self._wires.to(address)
 
     async def call(self, method: grpc.aio.UnaryUnaryMultiCallable[Q, A], request: Q) -> A:
         """One answer."""

@@ -49,7 +49,7 @@ def register_provider(
     ctl = ctl_of(ctx)
     where = addresses([address], "NAME")
     if len(where) != 1:
-        raise InputError(f"{address!r} is no address: write one host:port")
+        raise InputError(f"{address!r} is not one address: write host:port")
     shards = sorted(set(shard or ()))
     entry = pb.ProviderEntry(name=name, address=where[0], region=region, shards=shards)
     request = pb.RegisterProviderRequest(provider=entry)

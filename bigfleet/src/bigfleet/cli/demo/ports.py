@@ -16,7 +16,9 @@ def split(flag: str, address: str) -> tuple[str, int]:
     """Host and port of an address."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise InputError(f"{flag} {address!r} is no address: write host:port, as 127.0.0.1:8700")
+        raise InputError(
+            f"{flag} {address!r} is not an address: write host:port, as 127.0.0.1:8700"
+        )
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 

@@ -15,6 +15,7 @@ from bigfleet.wire.causes import shortly
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import coordinator_pb2_grpc, shardread_pb2, shardread_pb2_grpc
+from bigfleet_base.addresses import AddressError, shard_address
 
 _SECONDS: Final = 4.0
 
@@ -26,7 +27,7 @@ async def look_at_fleet(
     credentials: grpc.ChannelCredentials | None,
 ) -> AsyncIterator[Finding]:
     """Everybody named, and whom they name."""
-    known = list(shards)
+    known = dict.fromkeys(shards, "")
     led = False
     for address in coordinators:
         async with open_channel(address, credentials) as channel:
@@ -46,7 +47,14 @@ async def look_at_fleet(
         if not answer.shards:
             remedy = "start one with `bigfleet shard --coordinator-addr ...`"
             yield wrong("Shards", "none has registered: nobody decides anything", remedy)
-        known += [entry.address for entry in answer.shards if entry.address not in known]
+        for entry in answer.shards:
+            try:
+                address = shard_address(entry.shard_id, entry.address, "--shard")
+            except AddressError as error:
+                what, _, remedy = str(error).partition(": ")
+                yield wrong(f"Shard {entry.shard_id}", what, remedy)
+            else:
+                known.setdefault(address, entry.shard_id)
     if coordinators and not led:
         remedy = "start one that can reach its store; shards keep deciding meanwhile"
         yield wrong("Leader", "no coordinator leads", remedy)
@@ -61,8 +69,7 @@ async def look_at_shard(
     address: str, credentials: grpc.ChannelCredentials | None
 ) -> AsyncIterator[Finding]:
     """How one shard is, and its providers."""
-    dialled = f"127.0.0.1{address}" if address.startswith(":") else address
-    async with open_channel(dialled, credentials) as channel:
+    async with open_channel(address, credentials) as channel:
         stub = shardread_pb2_grpc.ShardAdminStub(channel)
         try:
             status = await stub.GetStatus(shardread_pb2.GetStatusRequest(), timeout=_SECONDS)

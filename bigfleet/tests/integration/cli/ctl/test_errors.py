@@ -3,6 +3,7 @@
 import grpc
 import pytest
 
+from commandline import run
 from ctlfleet import CannedCoordinator, CannedShard, ctl, deaf, entry, serving, status
 from ctlworld import World
 
@@ -31,8 +32,8 @@ Code = grpc.StatusCode
         (["set-quota", "aws", "s-1=3", "--remove"], "not both"),
         (["set-quota", "aws", "s-1=-3"], "'s-1=-3' is no share"),
         (["set-quota", "aws", "s-1=1", "s-1=2"], "'s-1' is named twice"),
-        (["register-provider", "aws", "here"], "'here' is no address"),
-        (["register-provider", "aws", "http://here:9001"], "'http://here:9001' is no address"),
+        (["register-provider", "aws", "here"], "'here' is not an address"),
+        (["register-provider", "aws", "http://here:9001"], "'http://here:9001' is not an address"),
         (["list-shards", "--coordinator", "https://c-1:7790"], "write --coordinator host:port"),
         (["watch", "--kind", "prempt"], "'prempt' is no kind of decision: write bootstrap"),
         (["list-machines", "--state", "asleep"], "asleep"),
@@ -163,10 +164,24 @@ def test_a_fleet_without_shards_says_how_to_start_one() -> None:
     assert "no shard has registered: nobody decides anything" in screen.stdout
 
 
-def test_a_shard_without_an_address_is_not_dialled() -> None:
+@pytest.mark.parametrize("registered", ["", ":7780", "0.0.0.0:7780", "[::]:7780", "s-1"])
+@pytest.mark.parametrize("command", ["inspect-needs", "list-machines", "pause"])
+def test_a_shard_without_an_address_is_not_dialled(registered: str, command: str) -> None:
     coordinator = CannedCoordinator()
-    coordinator.shards = [entry("s-1", "")]
+    coordinator.shards = [entry("s-1", registered)]
     with serving(coordinator) as address:
-        result = ctl("--coordinator", address, "inspect-needs")
+        result = ctl("--coordinator", address, command)
     assert result.exit_code == 1
-    assert "shard s-1 registered no address" in result.stderr
+    assert "shard s-1 registered " in result.stderr
+    assert "--shard-addr HOST:PORT" in result.stderr
+
+
+@pytest.mark.parametrize("registered", ["", ":7780"])
+def test_doctor_dials_what_bigfleetctl_dials(registered: str) -> None:
+    coordinator = CannedCoordinator()
+    coordinator.shards = [entry("s-1", registered)]
+    with serving(coordinator) as address:
+        result = run("doctor", "--coordinator", address)
+    assert result.exit_code == 1
+    assert "Shard s-1: shard s-1 registered " in result.stdout
+    assert "start it with --advertise-addr HOST:PORT" in result.stdout
