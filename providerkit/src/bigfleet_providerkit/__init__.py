@@ -40,6 +40,7 @@ import bigfleet_providerkit.tls.floor  # noqa: F401 - it acts by being imported
 # isort: split
 from bigfleet_providerkit.clock import Clock, Runtime, SystemClock, VirtualClock
 from bigfleet_providerkit.errors import (
+    Ambiguous,
     Code,
     Gone,
     InvalidRequest,
@@ -83,6 +84,7 @@ from bigfleet_providerkit.substrate import (
 from bigfleet_providerkit.version import __version__
 
 __all__ = [
+    "Ambiguous",
     "Binding",
     "Bucket",
     "Capacity",

@@ -8,6 +8,7 @@
       Refusal                 an RPC is refused; carries the gRPC status
       SubstrateError          a call of the substrate failed
         Retryable             try again later (rate limit, lost connection, host still booting)
+          Ambiguous           the answer of a launch was lost: it may have taken effect
         OutOfCapacity         no stock of this type in this zone
         QuotaExceeded         a limit of the account
         Unauthorized          credentials are bad, expired or too narrow
@@ -81,13 +82,23 @@ class SubstrateError(ProviderKitError):
 class Retryable(SubstrateError):
     """Worth another try inside the transition's time-out.
 
-    `throttled` also slows the limiter down; `after` is the substrate's own wish in seconds.
+    `throttled` also slows the limiter down; `after` is the pause in seconds that the substrate
+    asked for. `refused` says that the substrate certainly did nothing (a conflict, any other 4xx),
+    which matters for calls that are sent with `once=True`; a throttled call was refused as well.
     """
 
-    def __init__(self, text: str, *, throttled: bool = False, after: float | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        throttled: bool = False,
+        after: float | None = None,
+        refused: bool = False,
+    ) -> None:
         super().__init__(text)
         self.throttled = throttled
         self.after = after
+        self.refused = refused or throttled
 
     @property
     def word(self) -> str:  # type: ignore[override]
@@ -98,6 +109,17 @@ class Retryable(SubstrateError):
     def outcome(self) -> str:  # type: ignore[override]
         """The label of `api_calls_total`."""
         return "throttled" if self.throttled else "error"
+
+
+class Ambiguous(Retryable):
+    """A call that must not be repeated blindly was sent, and whether it took effect is unknown.
+
+    `sent_monotonic_s` is when it was sent.
+    """
+
+    def __init__(self, text: str, sent_monotonic_s: float) -> None:
+        super().__init__(text)
+        self.sent_monotonic_s = sent_monotonic_s
 
 
 class OutOfCapacity(SubstrateError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bigfleet_providerkit.clock import Clock, Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
-from bigfleet_providerkit.substrate import Host
+from bigfleet_providerkit.substrate import Host, Launch
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -60,13 +60,41 @@ class Kit:
         """Time, as the kit knows it."""
         return self.runtime.clock
 
-    async def call(self, op: str, work: Callable[..., T], *args: object, **named: object) -> T:
-        """Run a blocking SDK call in the bounded pool, limited, counted, classified, retried."""
-        return await self.caller.blocking(op, lambda: work(*args, **named))
+    async def call(
+        self, op: str, work: Callable[..., T], *args: object, once: bool = False, **named: object
+    ) -> T:
+        """Run a blocking SDK call in the bounded pool, limited, counted, classified, retried.
 
-    async def acall(self, op: str, work: Callable[[], Awaitable[T]]) -> T:
+        `once` is for calls that make something and carry no idempotency token: a lost answer is
+        raised as `Ambiguous` and the call is not sent again here.
+        """
+        return await self.caller.blocking(op, lambda: work(*args, **named), once=once)
+
+    async def acall(self, op: str, work: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
         """The same for an asynchronous call. `work` makes a new awaitable for every attempt."""
-        return await self.caller.awaiting(op, work)
+        return await self.caller.awaiting(op, work, once=once)
+
+    async def launch_once(
+        self,
+        order: Launch,
+        find: Callable[[], Awaitable[Host | None]],
+        create: Callable[[], Awaitable[Host]],
+    ) -> Host:
+        """Launch where the cloud takes no idempotency token.
+
+        `find` looks for the host of this order by operation and machine id, `create` sends the one
+        call that makes it, with `once=True`. After an earlier attempt, what that one made may not
+        be visible yet: nothing is created before the consistency window has passed and a second
+        look has found nothing. An effect that shows later still is removed by reconcile.
+        """
+        found = await find()
+        if found is None and not order.first:
+            now = self.clock.monotonic()
+            since = order.last_sent_monotonic_s
+            shown_by = (now if since is None else since) + self.consistency_window
+            await self.clock.sleep(max(0.0, shown_by - now))
+            found = await find()
+        return await create() if found is None else found
 
     async def pause(self) -> None:
         """Wait one poll interval between two looks at something under way."""

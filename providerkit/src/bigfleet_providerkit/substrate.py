@@ -30,7 +30,12 @@ class Power(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One order for a host. `operation_id` is the token that makes it idempotent."""
+    """One order for a host. `operation_id` is the token that makes it idempotent.
+
+    `first` is false after a retry or a resume: an earlier attempt may have made the host already.
+    `last_sent_monotonic_s` is when that attempt ended at the latest, where this process knows.
+    `pin` belongs to `host_key`, and both stay the same in every attempt.
+    """
 
     machine_id: str
     operation_id: str
@@ -47,6 +52,9 @@ class Launch:
     extra: Mapping[str, str] = field(default_factory=dict)
     user_data: str = ""
     host_key: str = ""
+    pin: str = ""
+    first: bool = True
+    last_sent_monotonic_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,7 @@ class Binding:
     operation_id: str
     capacity_type: CapacityType
     cluster: str | None
+    pin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from bigfleet_providerkit.hostexec.agent import AgentChannel, agent_user_data, c
 from bigfleet_providerkit.hostexec.command import CommandChannel, in_chunks
 from bigfleet_providerkit.hostexec.contract import HookCall, command_for, script_text
 from bigfleet_providerkit.hostexec.guest import GuestChannel, GuestStatus
-from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
+from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key, new_seed
 from bigfleet_providerkit.hostexec.ssh import SshAccess, SshChannel, load_key
 from bigfleet_providerkit.hostexec.userdata import first_boot, multipart
 from bigfleet_providerkit.substrate import HostCommand
@@ -87,7 +87,7 @@ async def an_ssh_host(folder: Path, key: HostKey) -> AsyncIterator[tuple[int, st
 
 
 async def test_ssh_delivers_to_the_host_whose_key_was_pinned(tmp_path: Path) -> None:
-    key = mint_host_key()
+    key = mint_host_key(new_seed())
     pinned: list[str] = []
     async with an_ssh_host(tmp_path, key) as (port, client):
         channel = SshChannel(SshAccess(client, "root", port), lambda host, pin: pinned.append(pin))
@@ -100,7 +100,7 @@ async def test_ssh_delivers_to_the_host_whose_key_was_pinned(tmp_path: Path) -> 
         assert pinned == []
         await channel.run(Host("i-1", address="127.0.0.1"), a_command(tmp_path))
         assert pinned == [key.pin]
-        other = Host("i-1", address="127.0.0.1", pin=mint_host_key().pin)
+        other = Host("i-1", address="127.0.0.1", pin=mint_host_key(new_seed()).pin)
         with pytest.raises(Unauthorized, match="not the one it was made with"):
             await channel.run(other, a_command(tmp_path))
     with pytest.raises(Retryable, match="does not answer"):
@@ -117,7 +117,7 @@ def test_ssh_refuses_to_start_without_a_key(tmp_path: Path) -> None:
 
 
 def test_a_host_key_travels_in_user_data() -> None:
-    key = mint_host_key()
+    key = mint_host_key(new_seed())
     for base in ("", "#cloud-config\npackages: [x]\n", "#!/bin/sh\necho hi\n"):
         text = first_boot(base, "/opt/bigfleet/bootstrap", key)
         assert key.public in text

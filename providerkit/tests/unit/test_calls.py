@@ -6,6 +6,7 @@ import random
 import pytest
 
 from bigfleet_providerkit import (
+    Ambiguous,
     Gone,
     OutOfCapacity,
     Retryable,
@@ -98,6 +99,50 @@ async def test_tries_share_the_time_of_their_transition() -> None:
     await finished(clock, task)
     assert isinstance(task.exception(), Retryable)
     assert clock.monotonic() <= 9.0
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        TimeoutError("no answer"),
+        ConnectionResetError("reset"),
+        Retryable("502 bad gateway"),
+        ValueError("the answer has another shape"),
+    ],
+)
+async def test_a_call_that_is_sent_once_is_not_repeated_when_its_answer_was_lost(
+    problem: Exception,
+) -> None:
+    caller, clock, _ = made()
+    cloud = Cloud(problem)
+    await clock.advance(3.0)
+    with pytest.raises(Ambiguous) as raised:
+        await caller.awaiting("Run", cloud.call, once=True)
+    assert (cloud.calls, raised.value.sent_monotonic_s) == (1, 3.0)
+
+
+def wrapped(error: Exception) -> Exception:
+    """As SDKs do it: the socket's error inside their own."""
+    return RuntimeError("max retries exceeded", RuntimeError("connection failed", error))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ConnectionRefusedError("nothing listens"),
+        wrapped(ConnectionRefusedError("nothing listens")),
+        Retryable("slow down", throttled=True),
+        Retryable("locked by another action", refused=True),
+    ],
+)
+async def test_a_call_that_is_sent_once_is_repeated_when_it_certainly_did_nothing(
+    problem: Exception,
+) -> None:
+    caller, clock, _ = made()
+    cloud = Cloud(problem)
+    task = asyncio.ensure_future(caller.awaiting("Run", cloud.call, once=True))
+    await finished(clock, task)
+    assert (task.result(), cloud.calls) == ("done", 2)
 
 
 async def test_gone_counts_as_a_success_of_the_call() -> None:

@@ -10,12 +10,12 @@ from bigfleet_providerkit.errors import OptionError as SameError
 from bigfleet_providerkit.store.memory import MemoryStore
 from kitworld import SPEC, begin
 
-BINDING = Binding("p/Spot/t/z/003", "abcdefghij-1", CapacityType.SPOT, "cluster a")
+BINDING = Binding("p/Spot/t/z/003", "abcdefghij-1", CapacityType.SPOT, "cluster a", "pin")
 
 
 def test_a_tag_set_says_who_owns_what() -> None:
     codec = TagCodec("p")
-    tags = codec.tags(BINDING, "pin")
+    tags = codec.tags(BINDING)
     assert tags["bigfleet:machine-id"] == "p/Spot/t/z/003"
     assert tags["bigfleet:capacity"] == "spot"
     assert codec.ours(tags)

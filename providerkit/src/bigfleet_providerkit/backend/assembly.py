@@ -54,7 +54,7 @@ def build_backend(
     judge = Judge(substrate, _watch(options), runtime.clock, settings.poll_interval)
     steps = Steps(
         substrate, ledger, books, judge, settings, runtime, kit.codec,
-        pinned=spec.pinned_host_keys, longest_name=spec.limits.name,
+        longest_name=spec.limits.name,
     )  # fmt: skip
     healer = Healer(substrate, ledger, steps, settings, runtime, metrics, log)
     reconciler = Reconciler(

@@ -49,9 +49,9 @@ def notes_of(host: Host, now: float) -> NotesRow:
     )
 
 
-def binding_of(record: Record, cluster: str | None) -> Binding:
+def binding_of(record: Record, cluster: str | None, pin: str) -> Binding:
     """The tag set of a machine's host."""
-    return Binding(record.id, record.create_op, record.capacity_type, cluster)
+    return Binding(record.id, record.create_op, record.capacity_type, cluster, pin)
 
 
 def order_for(
@@ -61,14 +61,13 @@ def order_for(
     codec: TagCodec,
     *,
     hook: str,
-    pinned: bool,
     longest_name: int,
 ) -> Launch:
-    """The order for a machine's host. A host key is minted where hosts are reached by SSH."""
+    """The order for a machine's host. It brings a host key where hosts are reached by SSH."""
     offering = books.offering_of(record.id)
     arch = record.shape.labels.get("kubernetes.io/arch", "amd64")
-    key = mint_host_key() if pinned else HostKey()
-    binding = Binding(record.id, work.operation, record.capacity_type, None)
+    key = mint_host_key(work.seed) if work.seed else HostKey()
+    binding = Binding(record.id, work.operation, record.capacity_type, None, key.pin)
     user_data = first_boot(books.user_data(offering), hook, key)
     return Launch(
         machine_id=record.id,
@@ -77,7 +76,7 @@ def order_for(
         zone=record.shape.zone,
         capacity_type=record.capacity_type,
         name=host_name(work.operation, longest_name),
-        tags=codec.tags(binding, key.pin),
+        tags=codec.tags(binding),
         deadline=work.deadline,
         image=books.image(offering, arch),
         disk_gb=offering.disk_gb if offering else 0,
@@ -86,4 +85,5 @@ def order_for(
         extra=dict(offering.extra) if offering else {},
         user_data=user_data,
         host_key=key.private,
+        pin=key.pin,
     )

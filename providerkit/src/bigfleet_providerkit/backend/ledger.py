@@ -24,13 +24,14 @@ Then = Callable[[StoreUnavailable | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A transition in flight, as the store keeps it."""
+    """A transition in flight, as the store keeps it; `seed` is that of a Create's host key."""
 
     kind: Kind
     operation: str
     started: float
     deadline: float
     grace: int = 0
+    seed: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,12 @@ class Ledger:
             work = edit.work
             changes["running", rows.key_of(edit.record.id)] = rows.pack(
                 rows.RunningRow(
-                    work.kind.word, work.operation, work.started, work.deadline, work.grace
+                    work.kind.word,
+                    work.operation,
+                    work.started,
+                    work.deadline,
+                    work.grace,
+                    work.seed,
                 )
             )
         if edit.work_ended:

@@ -42,7 +42,7 @@ def load(store: Store, label: str, rng: random.Random) -> Loaded:
     for key, value in tables["running"].items():
         row = rows.read_running(value)
         ledger.work[key.decode()] = Work(
-            KINDS[row.kind], row.operation, row.started, row.deadline, row.grace
+            KINDS[row.kind], row.operation, row.started, row.deadline, row.grace, row.seed
         )
     for key, value in tables["late"].items():
         late = rows.read_late(value)

@@ -25,7 +25,7 @@ from bigfleet_providerkit.capacity.table import CapacityTable
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
 from bigfleet_providerkit.errors import OptionError, StartError, SubstrateError, error_line
-from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
+from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key, new_seed
 from bigfleet_providerkit.hostexec.userdata import first_boot
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.interruption.book import InterruptionBook
@@ -136,7 +136,7 @@ def make_books(
     user_data = ""
     if options.base_user_data is not None:
         user_data = _read(options.base_user_data, "--base-user-data")
-    key = mint_host_key() if spec.pinned_host_keys else HostKey()
+    key = mint_host_key(new_seed()) if spec.pinned_host_keys else HostKey()
     for text in {user_data, *(offering.user_data for offering in offerings)}:
         size = len(first_boot(text, options.bootstrap_hook, key).encode())
         if size > spec.limits.user_data:

@@ -11,6 +11,7 @@ from bigfleet_providerkit.backend.heal import Healer
 from bigfleet_providerkit.backend.ledger import Ledger, Work
 from bigfleet_providerkit.backend.runner import Runner
 from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.hostexec.hostkey import new_seed
 from bigfleet_providerkit.machines.state import IN_FLIGHT, Kind, State
 
 
@@ -28,7 +29,11 @@ def resume_all(
             continue
         work = ledger.work.get(record.id)
         if work is None or work.operation != record.operation(kind):
-            work = Work(kind, record.operation(kind), now, now + settings.limit(kind))
+            pinned = kind is Kind.CREATE and settings.pinned_host_keys
+            work = Work(
+                kind, record.operation(kind), now, now + settings.limit(kind),
+                seed=new_seed() if pinned else b"",
+            )  # fmt: skip
         if kind is not Kind.CONFIGURE:
             limit = settings.limit(kind, work.grace, record.shape.instance_type)
             work = replace(work, started=now, deadline=now + limit)

@@ -34,6 +34,7 @@ class Settings:
     max_metadata: int
     max_blob: int
     hook: str
+    pinned_host_keys: bool = False
 
     def limit(self, kind: Kind, grace: int = 0, instance_type: str = "") -> float:
         """The longest a transition may take; a drain is also bound by its grace."""
@@ -81,6 +82,7 @@ def settings_from(
         max_metadata=options.max_metadata_bytes,
         max_blob=spec.limits.blob,
         hook=options.bootstrap_hook,
+        pinned_host_keys=spec.pinned_host_keys,
     )
 
 

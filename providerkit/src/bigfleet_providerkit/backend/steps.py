@@ -10,6 +10,7 @@ binding tag that cannot be written does not fail a transition: reconcile puts it
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.hosts import binding_of, host_of, notes_of, order_for
@@ -18,7 +19,7 @@ from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.calls.retry import budget, retrying, within
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
-from bigfleet_providerkit.errors import Gone, Retryable, SubstrateError
+from bigfleet_providerkit.errors import Ambiguous, Gone, Retryable, SubstrateError
 from bigfleet_providerkit.hostexec.contract import HookCall, check_result, command_for
 from bigfleet_providerkit.machines.record import Record, Shape
 from bigfleet_providerkit.machines.state import Kind
@@ -40,7 +41,6 @@ class Steps:
         runtime: Runtime,
         codec: TagCodec,
         *,
-        pinned: bool,
         longest_name: int,
     ) -> None:
         self._substrate = substrate
@@ -50,7 +50,6 @@ class Steps:
         self._settings = settings
         self._runtime = runtime
         self._codec = codec
-        self._pinned = pinned
         self._longest_name = longest_name
         self.doing: dict[str, str] = {}
 
@@ -58,7 +57,7 @@ class Steps:
         """The whole work of a transition; the host for a Create."""
         match work.kind:
             case Kind.CREATE:
-                return await self._create(record, work)
+                return await self._create(record, work, first=True)
             case Kind.CONFIGURE:
                 await self._configure(record, work, secret)
             case Kind.DRAIN:
@@ -70,6 +69,8 @@ class Steps:
 
     async def resume(self, record: Record, work: Work) -> Host | None:
         """The work of a transition that a stop cut off. Only Configure cannot start again."""
+        if work.kind is Kind.CREATE:
+            return await self._create(record, work, first=False)
         if work.kind is not Kind.CONFIGURE:
             return await self.perform(record, work, b"")
         host = host_of(record, self._ledger)
@@ -108,7 +109,7 @@ class Steps:
         host = host_of(record, self._ledger)
         self._codec.know([cluster] if cluster else [])
         try:
-            await self._substrate.set_binding(host, binding_of(record, cluster))
+            await self._substrate.set_binding(host, binding_of(record, cluster, host.pin))
         except SubstrateError:
             # Reconcile compares tags with records and writes them again.
             return
@@ -125,18 +126,28 @@ class Steps:
         """What the store keeps about a host."""
         return notes_of(host, self._runtime.clock.now())
 
-    async def _create(self, record: Record, work: Work) -> Host:
+    async def _create(self, record: Record, work: Work, *, first: bool) -> Host:
+        """Launch, and launch again with an order that says so: the first may have had an effect."""
         self.doing[work.operation] = "waiting for the host to run"
         order = order_for(
             record, work, self._books, self._codec,
-            hook=self._settings.hook, pinned=self._pinned, longest_name=self._longest_name,
+            hook=self._settings.hook, longest_name=self._longest_name,
         )  # fmt: skip
+        order = replace(order, first=first)
 
         async def attempt() -> Host:
+            nonlocal order
             try:
                 return await self._substrate.launch(order)
-            except Gone as error:
-                raise self._perhaps_not_yet(error, work.started) from error
+            except Ambiguous as error:
+                order = replace(order, first=False, last_sent_monotonic_s=error.sent_monotonic_s)
+                raise
+            except (Gone, Retryable) as error:
+                now = self._runtime.clock.monotonic()
+                order = replace(order, first=False, last_sent_monotonic_s=now)
+                if isinstance(error, Gone):
+                    raise self._perhaps_not_yet(error, work.started) from error
+                raise
 
         return await retrying(self._runtime, attempt)
 

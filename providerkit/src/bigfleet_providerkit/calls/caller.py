@@ -1,11 +1,15 @@
 """The one way to a substrate's API: limit, count, measure, classify, retry.
 
+A call with `once=True` is repeated only after an answer that proves that it did nothing. When the
+answer was lost it raises `Ambiguous`, and the launch looks for its effect before it sends another.
+
 Blocking SDK calls run in a bounded pool of threads. A thread that cannot be stopped is abandoned
 with its result: the SDK's own connect and read limits bring it back.
 """
 
 import asyncio
 import contextvars
+import socket
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
@@ -13,7 +17,13 @@ from typing import Protocol, TypeVar
 from bigfleet_providerkit.calls.limiter import Limiter
 from bigfleet_providerkit.calls.retry import retrying
 from bigfleet_providerkit.clock import Runtime
-from bigfleet_providerkit.errors import Gone, Retryable, SubstrateError, Unauthorized
+from bigfleet_providerkit.errors import (
+    Ambiguous,
+    Gone,
+    Retryable,
+    SubstrateError,
+    Unauthorized,
+)
 
 T = TypeVar("T")
 Classify = Callable[[BaseException], SubstrateError | None]
@@ -54,42 +64,44 @@ class Caller:
         self._threads = threads
         self.renew: Callable[[], Awaitable[None]] | None = None
 
-    async def blocking(self, op: str, work: Callable[[], T]) -> T:
+    async def blocking(self, op: str, work: Callable[[], T], *, once: bool = False) -> T:
         """A call that blocks its thread."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="api")
         pool = self._pool
 
-        async def once() -> T:
+        async def in_pool() -> T:
             context = contextvars.copy_context()
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(pool, lambda: context.run(work))
 
-        return await self.awaiting(op, once)
+        return await self.awaiting(op, in_pool, once=once)
 
-    async def awaiting(self, op: str, work: Callable[[], Awaitable[T]]) -> T:
+    async def awaiting(self, op: str, work: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
         """A call that awaits."""
         renewed = False
 
         async def attempt() -> T:
             nonlocal renewed
             try:
-                return await self._once(op, work)
+                return await self._attempt(op, work, once=once)
             except Unauthorized:
                 if renewed or self.renew is None:
                     raise
                 renewed = True
                 await self.renew()
-                return await self._once(op, work)
+                return await self._attempt(op, work, once=once)
 
-        return await retrying(self._runtime, attempt, lambda: self._observer.retried(op))
+        return await retrying(
+            self._runtime, attempt, lambda: self._observer.retried(op), final=(Ambiguous,)
+        )
 
     def close(self) -> None:
         """Let go of the threads; those still at work are not waited for."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _once(self, op: str, work: Callable[[], Awaitable[T]]) -> T:
+    async def _attempt(self, op: str, work: Callable[[], Awaitable[T]], *, once: bool) -> T:
         limiter = self._limiters.get(op)
         if limiter is None:
             raise ValueError(f"API call {op!r} is not declared; add it to ProviderSpec.calls")
@@ -107,6 +119,8 @@ class Caller:
             seconds = self._runtime.clock.monotonic() - began
             outcome = "success" if isinstance(error, Gone) else error.outcome
             self._observer.called(op, outcome, seconds)
+            if once and may_have_taken_effect(problem, error):
+                raise Ambiguous(str(error), began) from problem
             raise error from problem
         self._observer.called(op, "success", self._runtime.clock.monotonic() - began)
         return result
@@ -116,3 +130,29 @@ class Caller:
             return problem
         known = self._classify(problem)
         return known or Retryable(f"{op}: {type(problem).__name__}: {problem}")
+
+
+def may_have_taken_effect(problem: BaseException, error: SubstrateError) -> bool:
+    """Whether a failed call may have been carried out all the same.
+
+    Time-outs, connections that were reset, 5xx and everything unrecognised may; a connection that
+    was refused, a throttled call, any other 4xx and every class of final error did nothing.
+    """
+    if not isinstance(error, Retryable) or error.refused:
+        return False
+    return not _connection_was_refused(problem)
+
+
+def _connection_was_refused(problem: BaseException) -> bool:
+    """Looks through the wrappers that SDKs put around the error of the socket."""
+    waiting, seen = [problem], set[int]()
+    while waiting:
+        error = waiting.pop()
+        if id(error) in seen:
+            continue
+        seen.add(id(error))
+        if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
+            return True
+        inner = (error.__cause__, error.__context__, getattr(error, "reason", None), *error.args)
+        waiting += [found for found in inner if isinstance(found, BaseException)]
+    return False

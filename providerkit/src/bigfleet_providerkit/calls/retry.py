@@ -47,8 +47,9 @@ async def retrying(
     runtime: Runtime,
     attempt: Callable[[], Awaitable[T]],
     on_retry: Callable[[], object] = lambda: None,
+    final: tuple[type[Retryable], ...] = (),
 ) -> T:
-    """The result of the first attempt that works, or the last error."""
+    """The result of the first attempt that works, or the last error; `final` ones end it."""
     limit = budget.get()
     if limit is None:
         now = runtime.clock.monotonic()
@@ -57,6 +58,8 @@ async def retrying(
     while True:
         try:
             return await attempt()
+        except final:
+            raise
         except Retryable as error:
             pause = pause_before(runtime, tried, error)
             if runtime.clock.monotonic() + pause > limit.last_try:

@@ -80,7 +80,7 @@ class TagCodec:
             if text == hashed(value):
                 self._known[text] = value
 
-    def tags(self, binding: Binding, pin: str = "") -> dict[str, str]:
+    def tags(self, binding: Binding) -> dict[str, str]:
         """The complete tag set of a host."""
         tags = {
             self.key(MANAGED): "true",
@@ -91,8 +91,8 @@ class TagCodec:
         }
         if binding.cluster is not None:
             tags[self.key(CLUSTER)] = self.encode(binding.cluster)
-        if pin:
-            tags[self.key(HOST_KEY)] = self.encode(pin)
+        if binding.pin:
+            tags[self.key(HOST_KEY)] = self.encode(binding.pin)
         return tags
 
     def ours(self, tags: Mapping[str, str]) -> bool:

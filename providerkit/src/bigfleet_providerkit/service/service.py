@@ -16,6 +16,7 @@ from bigfleet_providerkit.backend.ledger import Edit, Ledger, Work
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.clock import Clock
 from bigfleet_providerkit.errors import Code, Refusal, StoreUnavailable
+from bigfleet_providerkit.hostexec.hostkey import new_seed
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.fence import newer
 from bigfleet_providerkit.machines.record import Record, varint
@@ -205,7 +206,9 @@ class ProviderService:
         limit = self._settings.limit(mutation.kind, mutation.grace, type_)
         binding = Binding(mutation.cluster, mutation.metadata)
         edit.record = accept(record, mutation.kind, operation, binding)
-        edit.work = Work(mutation.kind, operation, now, now + limit, mutation.grace)
+        pinned = mutation.kind is Kind.CREATE and self._settings.pinned_host_keys
+        seed = new_seed() if pinned else b""
+        edit.work = Work(mutation.kind, operation, now, now + limit, mutation.grace, seed)
         return edit.work
 
 

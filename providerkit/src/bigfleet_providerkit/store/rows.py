@@ -51,6 +51,7 @@ class RunningRow(msgspec.Struct, omit_defaults=True):
     started: float
     deadline: float
     grace: int = 0
+    seed: bytes = b""
 
 
 class LateRow(msgspec.Struct, omit_defaults=True):
