@@ -1,6 +1,8 @@
-"""What every process of BigFleet needs, whichever part of the fleet it is.
+"""What every process of BigFleet needs, whatever it does.
 
-addresses   which addresses can be listened at, which can be dialled, where plaintext is allowed
+Control plane, provider kit and dashboard are built on this package. It imports nothing of ours,
+which import-linter checks, so a provider can be built and released without the control plane.
 
-Imports nothing else of ours. The control plane, the provider kit and the dashboard build on it.
+    addresses   which addresses can be listened at, which can be dialled, where plaintext is allowed
+    http        the HTTP server of every process: metrics, probes, JSON routes
 """

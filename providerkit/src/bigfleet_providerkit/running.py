@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from prometheus_client import Gauge
 from structlog.typing import FilteringBoundLogger
 
+from bigfleet_base.http import HttpError, HttpServer, page_routes
 from bigfleet_providerkit.admin.server import AdminServer
 from bigfleet_providerkit.backend.assembly import Backend, build_backend
 from bigfleet_providerkit.backend.books import Books
@@ -33,7 +34,6 @@ from bigfleet_providerkit.backend.slots import apply_offerings, slot_changes
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import OptionError, StartError, SubstrateError, error_line
 from bigfleet_providerkit.http.metrics import Metrics
-from bigfleet_providerkit.http.server import HttpServer
 from bigfleet_providerkit.logs.setup import silent_logger
 from bigfleet_providerkit.offerings.parse import read_offerings
 from bigfleet_providerkit.options.model import KitOptions
@@ -261,12 +261,13 @@ async def _listen(running: Running[O]) -> None:
     running.server = server
     log.info("listening", addr=running.address, transport="mTLS" if credentials else "plaintext")
     if options.metrics_addr not in ("", "0"):
-        registry = running.metrics.registry
         try:
-            running.http = HttpServer(options.metrics_addr, registry, running.readiness)
-        except StartError:
+            running.http = HttpServer(
+                options.metrics_addr, page_routes(running.metrics.page, running.readiness)
+            )
+        except HttpError as error:
             await server.stop(0)
-            raise
+            raise StartError(str(error)) from error
         running.http_address = running.http.address
         log.info("metrics serving", addr=running.http_address)
     path = running.backend.ledger.store.path

@@ -47,8 +47,8 @@ def coordinator_refusals() -> tuple[type[Exception], ...]:
     """What a coordinator ends with in one line."""
     from bigfleet.coordinator.state import StateError
     from bigfleet.coordinator.store.errors import StoreError
-    from bigfleet.observe.http import HttpError
     from bigfleet.wire.errors import WireError
+    from bigfleet_base.http import HttpError
 
     return (StoreError, StateError, HttpError, WireError)
 

@@ -33,11 +33,11 @@ def operator_command() -> Any:
     """The command, with a flag for every setting."""
     from bigfleet.cli.process import process_command
     from bigfleet.kube import KubeError
-    from bigfleet.observe.http import HttpError
     from bigfleet.observe.tracing import TracingError
     from bigfleet.operator.errors import OperatorError
     from bigfleet.operator.settings import OperatorSettings
     from bigfleet.wire.errors import WireError
+    from bigfleet_base.http import HttpError
 
     refusals = (OperatorError, KubeError, HttpError, WireError, TracingError)
     command = process_command(OperatorSettings, serve_operator, refusals)

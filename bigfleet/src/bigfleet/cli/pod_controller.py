@@ -29,9 +29,9 @@ def pod_controller_command() -> Any:
     """The command, with a flag for every setting."""
     from bigfleet.cli.process import process_command
     from bigfleet.kube import KubeError
-    from bigfleet.observe.http import HttpError
     from bigfleet.podcontroller.errors import PodControllerError
     from bigfleet.podcontroller.settings import PodControllerSettings
+    from bigfleet_base.http import HttpError
 
     refusals = (PodControllerError, KubeError, HttpError)
     command = process_command(PodControllerSettings, serve_pod_controller, refusals)

@@ -61,12 +61,12 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
 
 def shard_refusals() -> tuple[type[Exception], ...]:
     """What a shard ends with in one line."""
-    from bigfleet.observe.http import HttpError
     from bigfleet.observe.tracing import TracingError
     from bigfleet.shard.disk import DiskError
     from bigfleet.shard.errors import ShardError
     from bigfleet.shard.reconcile.errors import ReconcileError
     from bigfleet.wire.errors import WireError
+    from bigfleet_base.http import HttpError
 
     return (DiskError, ShardError, ReconcileError, HttpError, WireError, TracingError)
 

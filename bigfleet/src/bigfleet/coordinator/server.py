@@ -26,7 +26,7 @@ from bigfleet.coordinator.store.errors import StoreError
 from bigfleet.coordinator.store.exporting import Exporter, Exports
 from bigfleet.coordinator.store.interface import Store, StoreCounts, StorePlace
 from bigfleet.observe.coordinator import CoordinatorMetrics
-from bigfleet.observe.http import HttpServer, Pages
+from bigfleet.observe.pages import component_routes, serve_pages
 from bigfleet.observe.process import SystemClock, Threads
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls
@@ -94,8 +94,8 @@ async def serve(
         coordinator.leading.address = serving.advertise or listening
         readiness, http = _Readiness(coordinator.not_ready()), None
         try:
-            pages = Pages(metrics.registry, readiness.__str__)
-            http = HttpServer.start(serving.metrics_addr, pages, f"{serving.flags}metrics-addr")
+            routes = component_routes(metrics.registry, readiness.__str__)
+            http = serve_pages(serving.metrics_addr, routes, f"{serving.flags}metrics-addr")
             _log.info("coordinator listening", extra={"id": serving.replica, "addr": listening})
             on_listening(Listening(listening, coordinator, "" if http is None else http.address))
             await _live(coordinator, server, readiness, stop)

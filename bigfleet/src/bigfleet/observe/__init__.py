@@ -7,7 +7,7 @@
     kubecalls  calls to a Kubernetes API server
     cycles     the last cycles one by one, for exact quantiles
     logs       log lines as text or JSON
-    http       /metrics, probes and debug pages, on a thread of their own
+    pages      /metrics, probes and debug pages, as routes of bigfleet_base.http
     settings   flags, environment and file as one checked value
     process    the clock and threads of a real process
 

@@ -27,8 +27,8 @@ from bigfleet.kube import (
     Readiness,
     load,
 )
-from bigfleet.observe.http import HttpServer, Pages
 from bigfleet.observe.operator import OperatorMetrics
+from bigfleet.observe.pages import component_routes, serve_pages
 from bigfleet.observe.process import SystemClock
 from bigfleet.observe.settings import format_duration
 from bigfleet.observe.tracing import open_spans
@@ -108,7 +108,8 @@ async def serve(
         )
         metrics.standing_by(lambda: election.stands_by)
         readiness = Readiness(partial(why_not_ready, operator, watches, election))
-        http = HttpServer.start(settings.metrics_addr, Pages(metrics.registry, readiness.__str__))
+        routes = component_routes(metrics.registry, readiness.__str__)
+        http = serve_pages(settings.metrics_addr, routes)
         _log.info(
             "operator started",
             extra={

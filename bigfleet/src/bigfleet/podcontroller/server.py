@@ -26,7 +26,7 @@ from bigfleet.kube import (
 )
 from bigfleet.kube.fleet import UPCOMING_NODES
 from bigfleet.kube.objects import NODES, PODS
-from bigfleet.observe.http import HttpServer, Pages
+from bigfleet.observe.pages import component_routes, serve_pages
 from bigfleet.observe.podcontroller import PodControllerMetrics
 from bigfleet.podcontroller.controller import READ_REQUESTS, PodController
 from bigfleet.podcontroller.ownership import Ownership
@@ -91,7 +91,8 @@ async def serve(
             times=PATIENT,
         )
         readiness = Readiness(watches.not_synced)
-        http = HttpServer.start(settings.metrics_addr, Pages(metrics.registry, readiness.__str__))
+        routes = component_routes(metrics.registry, readiness.__str__)
+        http = serve_pages(settings.metrics_addr, routes)
         _log.info("pod controller started", extra={"adopt_foreign_nodes": settings.adopts})
         on_running(Running(controller, "" if http is None else http.address))
         try:

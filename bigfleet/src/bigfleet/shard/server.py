@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final
 
-from bigfleet.observe.http import HttpServer, Pages, debug_pages
+from bigfleet.observe.pages import component_routes, debug_routes, serve_pages
 from bigfleet.observe.process import SystemClock, Threads, process_age, timer
 from bigfleet.observe.tracing import Spans
 from bigfleet.provider import GrpcTransport, ProviderClient, ProviderSite
@@ -98,14 +98,10 @@ async def serve(
         rpc.add_ShardAdminServicer_to_server(ShardAdminServicer(facade), server.grpc)
         address = await server.start(serving.listen)
         readiness, http = _Readiness(shard.not_ready()), None
-        pages = Pages(
-            shard.metrics.registry,
-            readiness.__str__,
-            debug_pages(shard.outputs.cycles, asyncio.get_running_loop()),
-            shard.deciding,
-        )
+        routes = component_routes(shard.metrics.registry, readiness.__str__, shard.deciding)
+        routes |= debug_routes(shard.outputs.cycles, asyncio.get_running_loop())
         try:
-            http = HttpServer.start(serving.metrics_addr, pages)
+            http = serve_pages(serving.metrics_addr, routes)
             on_listening(Listening(address, shard))
             await _live(shard, server, readiness, stop)
         finally:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from bigfleet.observe.cycles import CycleRecord, CycleRing
-from bigfleet.observe.http import HttpError, HttpServer, Pages, debug_pages
+from bigfleet.observe.pages import component_routes, debug_routes, serve_pages
 from bigfleet.observe.shard import ShardMetrics
+from bigfleet_base.http import HttpError, Request, Response
 
 
 class Site:
@@ -22,8 +23,10 @@ class Site:
         self.reason = ""
         self.metrics = ShardMetrics(lambda: 0, version="1")
         self.ring = CycleRing()
-        pages = Pages(self.metrics.registry, lambda: self.reason, debug_pages(self.ring))
-        self.server = HttpServer(address, pages)
+        routes = component_routes(self.metrics.registry, lambda: self.reason)
+        server = serve_pages(address, routes | debug_routes(self.ring))
+        assert server is not None
+        self.server = server
 
     def get(self, path: str, accept: str = "") -> tuple[int, str, str]:
         request = urllib.request.Request(
@@ -87,14 +90,16 @@ def test_cycles_come_as_lines(site: Site) -> None:
 
 
 async def test_stacks_show_threads_and_tasks() -> None:
-    pages = debug_pages(CycleRing(), asyncio.get_running_loop())
+    routes = debug_routes(CycleRing(), asyncio.get_running_loop())
 
     async def waits_for_nothing() -> None:
         await asyncio.Event().wait()
 
     task = asyncio.create_task(waits_for_nothing(), name="a-task")
     await asyncio.sleep(0)
-    text = pages["/debug/stacks"]({}).body.decode()
+    response = routes["/debug/stacks"].handler(Request("GET", "/debug/stacks"))
+    assert isinstance(response, Response)
+    text = response.body.decode()
     task.cancel()
     assert "thread MainThread" in text
     assert "task a-task" in text
@@ -116,15 +121,15 @@ def test_a_taken_port_is_named_with_its_flag(site: Site) -> None:
 
 
 def test_zero_or_nothing_switches_http_off() -> None:
-    pages = Pages(ShardMetrics(lambda: 0, version="1").registry, str)
-    assert HttpServer.start("0", pages) is None
-    assert HttpServer.start("", pages) is None
+    routes = component_routes(ShardMetrics(lambda: 0, version="1").registry, str)
+    assert serve_pages("0", routes) is None
+    assert serve_pages("", routes) is None
 
 
 @pytest.mark.parametrize("address", ["8780", "host:port", ":99999"])
 def test_a_wrong_address_is_named(address: str) -> None:
     with pytest.raises(HttpError, match="is not an address"):
-        HttpServer(address, Pages(ShardMetrics(lambda: 0, version="1").registry, str))
+        Site(address)
 
 
 def test_a_port_without_a_host_is_open_to_ipv4(site: Site) -> None:
@@ -133,6 +138,7 @@ def test_a_port_without_a_host_is_open_to_ipv4(site: Site) -> None:
         port = probe.getsockname()[1]
     wide = Site(f":{port}")
     try:
-        assert wide.get("/healthz")[0] == 200
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer:
+            assert answer.status == 200
     finally:
         wide.server.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bigfleet.observe.http import HttpServer
+from bigfleet.observe.pages import serve_pages
 from bigfleet.provider import ProviderSite
 from bigfleet.shard.errors import DirectoryError
 from bigfleet.shard.reconcile.errors import EpochError
@@ -20,6 +20,7 @@ from bigfleet.shard.server import Listening, Serving, serve
 from bigfleet.shard.tuning import Tuning
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import shardread_pb2, shardread_pb2_grpc
+from bigfleet_base.http import HttpServer
 
 AWAY = (ProviderSite("away", "127.0.0.1:1"),)
 
@@ -60,15 +61,14 @@ async def page(url: str) -> tuple[int, str]:
 def pages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Where the HTTP servers of a test listen."""
     found: list[str] = []
-    start = HttpServer.start
 
     def noted(*given: Any) -> HttpServer | None:
-        server = start(*given)
+        server = serve_pages(*given)
         if server is not None:
             found.append(f"http://{server.address}")
         return server
 
-    monkeypatch.setattr(HttpServer, "start", noted)
+    monkeypatch.setattr("bigfleet.shard.server.serve_pages", noted)
     return found
 
 

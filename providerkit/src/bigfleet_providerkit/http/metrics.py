@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
@@ -137,6 +138,11 @@ class Metrics:
             self.transition_seconds.labels(kind.word).observe(seconds)
         if outcome == "timeout":
             self.timeouts.labels(kind.word).inc()
+
+    def page(self, accepted: str) -> tuple[bytes, str]:
+        """The text of /metrics in a form that this Accept header takes, and its type."""
+        encode, content_type = choose_encoder(accepted)
+        return encode(self.registry), content_type
 
     def last_success(self, name: str, start: float) -> Gauge:
         """`reconcile` or `price`: the time of the last success, from process start on."""
