@@ -9,7 +9,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Distributions installed into the environment, dependencies first. A new part adds itself here.
-DISTS := api base bigfleet providerkit $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance fakecloud dashboard
+DISTS := api base bigfleet providerkit lab $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance fakecloud dashboard
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -35,7 +35,7 @@ $(STAMP): $(LOCK) $(DISTS:%=%/pyproject.toml)
 .PHONY: kernels
 kernels: $(STAMP) ## Compile the engine once, so that nothing waits for it later
 	@echo "Engine: loading its kernels (the first time compiles them, about a minute)"
-	@$(BIN)/python -c 'from bigfleet.simulate.warmup import warm_up; warm_up()'
+	@$(BIN)/python -c 'from bigfleet.engine_warm_up import warm_up; warm_up()'
 
 .PHONY: run
 run: kernels $(if $(KUBE),kube-tools) ## Start the whole system and print the dashboard's address; KUBE=1 around a real Kubernetes
@@ -62,7 +62,7 @@ bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provide
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --out bench/results.json $(if $(ONLY),--only "$(ONLY)") \
 		--outside "provider=$(BIN)/python -m providerkit.bench" \
-		--outside "shard=$(BIN)/python -m bigfleet.cli.bench_shard" \
+		--outside "shard=$(BIN)/python -m bigfleet_lab.bench_shard" \
 		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py" \
 		--outside "operator=$(BIN)/python tools/bench_operator.py" \
 		$(if $(filter e2e,$(ONLY)),--outside "e2e=$(BIN)/python tools/bench_e2e.py") \

@@ -1,4 +1,4 @@
-"""Rows of bench/results.json for coordinators: those of `bigfleet.cli.bench_coordinator`, and
+"""Rows of bench/results.json for coordinators: those of `bigfleet_lab.bench_coordinator`, and
 fail-over, which needs three members of etcd and the faults of the test-suite.
 
 Prints them as JSON; progress on stderr. With names only those rows are measured.
@@ -15,8 +15,8 @@ ROOT = Path(__file__).parent.parent
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba"))
 sys.path.insert(0, str(ROOT / "bigfleet" / "tests" / "support"))
 
-from bigfleet.cli.bench_coordinator.__main__ import COMMAND, ROWS  # noqa: E402
-from bigfleet.cli.measured_rows import Bar, Found, print_rows  # noqa: E402
+from bigfleet_lab.bench.rows import Bar, Found, print_rows  # noqa: E402
+from bigfleet_lab.bench_coordinator.__main__ import COMMAND, ROWS  # noqa: E402
 
 RUNS = 5
 

@@ -16,7 +16,6 @@ sys.path.insert(0, str(ROOT / "dashboard" / "tests" / "support"))
 
 import uvicorn  # noqa: E402
 
-from bigfleet.cli.measured_rows import Bar, Found, WrongResultError, print_rows  # noqa: E402
 from bigfleet_dashboard.config import Config  # noqa: E402
 from bigfleet_dashboard.sources.channels import Channels  # noqa: E402
 from bigfleet_dashboard.state.fleet import Fleet  # noqa: E402
@@ -25,6 +24,7 @@ from bigfleet_dashboard.web.api import Api  # noqa: E402
 from bigfleet_dashboard.web.app import make_app  # noqa: E402
 from bigfleet_dashboard.web.events import News  # noqa: E402
 from bigfleet_dashboard.whatif.service import WhatIf  # noqa: E402
+from bigfleet_lab.bench.rows import Bar, Found, WrongResultError, print_rows  # noqa: E402
 from browser import Page, chromium, find_chromium  # noqa: E402
 from demoing import free_addresses  # noqa: E402
 from worlds_of_machines import add_shard, machine, need  # noqa: E402

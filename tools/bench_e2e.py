@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "tests" / "support"))
 from e2e_scenarios import pods_at_once, pods_in_a_row  # noqa: E402 - found by the line above
 from real_fleet import Cluster, NotInTimeError, a_fleet  # noqa: E402
 
-from bigfleet.cli.measured_rows import (  # noqa: E402
+from bigfleet_lab.bench.rows import (  # noqa: E402
     Bar,
     Found,
     WrongResultError,

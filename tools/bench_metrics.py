@@ -27,9 +27,9 @@ from random import Random
 from statistics import median
 from typing import Final
 
-from bigfleet.cli.bench_shard.processes import Bench, running
-from bigfleet.cli.measured_rows import Bar, Found, expect, print_rows, quantiles
-from bigfleet.simulate.workloads import make_workload
+from bigfleet_lab.bench.rows import Bar, Found, expect, print_rows, quantiles
+from bigfleet_lab.bench_shard.processes import Bench, running
+from bigfleet_lab.simulate.workloads import make_workload
 
 MACHINES: Final = 50_000
 PAIRS: Final = 70

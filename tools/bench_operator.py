@@ -23,7 +23,6 @@ from typing import Any, Final
 import msgspec
 
 import bench_e2e
-from bigfleet.cli.measured_rows import Bar, Found, expect, print_rows
 from bigfleet.kube import AlreadyExistsError, KubeClient, load
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
 from bigfleet.kube.objects import PODS, Object
@@ -32,6 +31,7 @@ from bigfleet.operator.rollup import RollUps
 from bigfleet.wire.server import WireServer
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shard_pb2_grpc
+from bigfleet_lab.bench.rows import Bar, Found, expect, print_rows
 from kube import binaries
 from kube.plane import control_plane
 

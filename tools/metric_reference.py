@@ -18,7 +18,7 @@ from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.observe.podcontroller import PodControllerMetrics
 from bigfleet.observe.shard import ShardMetrics
-from bigfleet.provider.fake import FakeProvider
+from bigfleet_lab.fake import FakeProvider
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "metrics.md"

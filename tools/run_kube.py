@@ -16,8 +16,8 @@ from pathlib import Path
 
 from real_fleet import BIN, Fleet, NotInTimeError, a_fleet, deployment, eventually, is_ready
 
-from bigfleet.cli.demo.ports import refuse_taken
 from bigfleet.cli.errors import CommandError
+from bigfleet_lab.demo.ports import refuse_taken
 from kube import binaries, ports
 from kube.binaries import KubeToolsError
 from kube.plane import ControlPlane, ControlPlaneError, control_plane

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import charts
-from bigfleet.cli.late import COMMANDS
+from bigfleet.cli.lazy_commands import COMMANDS
 from bigfleet.coordinator.settings import CoordinatorSettings
 from bigfleet.observe.settings import ProcessSettings
 from bigfleet.operator.settings import OperatorSettings

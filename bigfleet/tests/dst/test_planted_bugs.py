@@ -14,11 +14,11 @@ from bigfleet.model import CapacityType
 from bigfleet.provider import Ack, ProviderClient, ProviderSite
 from bigfleet.shard.inputs import CycleInputs
 from bigfleet.shard.shard import Count, Shard
-from bigfleet.simcluster.behaviour import Behaviour
-from bigfleet.simcluster.changing import Change, Step
-from bigfleet.simcluster.generating import Mix
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_lab.simcluster.behaviour import Behaviour
+from bigfleet_lab.simcluster.changing import Change, Step
+from bigfleet_lab.simcluster.generating import Mix
 from sim.drawing import ClusterPlan, Plan, ProviderPlan
 from sim.faults import Fault, FaultKind
 from sim.process import Process

@@ -22,8 +22,8 @@ PARSERS: Final = (
     "bigfleet.model.requirements",
     "bigfleet.model.resources",
     "bigfleet.model.validation",
-    "bigfleet.simulate.reading",
-    "bigfleet.simulate.scenario",
+    "bigfleet.scenario.fields",
+    "bigfleet.scenario.document",
     "bigfleet.wire.machines",
     "bigfleet.wire.needs",
 )
@@ -41,9 +41,9 @@ with atheris.instrument_imports(include=list(PARSERS)):
         parse_quantity,
     )
     from bigfleet.model.requirements import Operator
-    from bigfleet.simulate.errors import ScenarioError
-    from bigfleet.simulate.scenario import parse_scenario
-    from bigfleet.simulate.writing import scenario_text
+    from bigfleet.scenario.document import parse_scenario
+    from bigfleet.scenario.errors import ScenarioError
+    from bigfleet.scenario.writer import scenario_text
     from bigfleet.wire.errors import UnknownStateError
     from bigfleet.wire.machines import machine_from_proto
     from bigfleet.wire.needs import need_from_proto, need_to_proto

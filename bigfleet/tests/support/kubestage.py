@@ -12,7 +12,7 @@ from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.operator.bootstrap.template import ApiServer, BootstrapTemplate, Surroundings
 from bigfleet.operator.operator import Identity, Knobs, Operator, World
 from bigfleet.operator.watches import Watches
-from bigfleet.simcluster.memory import MemoryDial, MemoryLine
+from bigfleet_lab.simcluster.memory import MemoryDial, MemoryLine
 from kubefake import FakeApiServer
 from kubeobjects import capacity_request
 from scripted_shard import ScriptedShard

@@ -8,11 +8,11 @@ from random import Random
 from typing import TypeVar
 
 from bigfleet.model import LABEL_INSTANCE_TYPE, LABEL_ZONE, Operator, Profile, Requirement
-from bigfleet.simcluster import Behaviour, SimCluster, SimOperator, Workload, WorkObject
-from bigfleet.simcluster.behaviour import Span
-from bigfleet.simcluster.memory import MemoryDial, MemoryStream
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
+from bigfleet_lab.simcluster import Behaviour, SimCluster, SimOperator, Workload, WorkObject
+from bigfleet_lab.simcluster.behaviour import Span
+from bigfleet_lab.simcluster.memory import MemoryDial, MemoryStream
 from sim.loop import virtual_loop
 from sim.ports import SimClock
 

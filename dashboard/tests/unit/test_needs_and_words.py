@@ -2,10 +2,10 @@
 
 import pytest
 
-from bigfleet.simulate.demo import TIERS
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_dashboard.state.needs import NeedFilter, priority_class, row_of, select
 from bigfleet_dashboard.words import drawer
+from bigfleet_lab.simulate.demo_fleet import TIERS
 from worlds_of_machines import need
 
 STARVED, NO_SUPPLY, TOPOLOGY, STOCK_OUT = 1, 2, 3, 102

@@ -14,7 +14,7 @@ import pytest
 from typer.main import get_command
 
 from bigfleet.cli.ctl.main import app as ctl
-from bigfleet.cli.late import COMMANDS
+from bigfleet.cli.lazy_commands import COMMANDS
 from bigfleet.cli.main import app
 from bigfleet_conformance.cli.main import app as conformance
 

@@ -11,8 +11,8 @@ from bigfleet.cli.words import amounts, names, plural, wishes
 from bigfleet.decision import ActionKind, Reason
 from bigfleet.model import Need
 from bigfleet.model.reasons import NEXT, WHY
-from bigfleet.simulate.outcome import NeedOutcome, Outcome
-from bigfleet.simulate.supply import ALIVE, Sieve, by_state, sieves
+from bigfleet.scenario.outcome import NeedOutcome, Outcome
+from bigfleet.scenario.supply import ALIVE, Sieve, by_state, sieves
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class OneLineGroup(HelpfulGroup):
 def _refusals() -> tuple[type[Exception], ...]:
     """What the packages below raise for bad input; imported once something was raised."""
     from bigfleet.model.errors import ModelError
-    from bigfleet.simulate.errors import SimulateError
+    from bigfleet.scenario.errors import SimulateError
 
     return (SimulateError, ModelError)
 

@@ -1,4 +1,4 @@
-"""`bigfleet`: the command line. Each command is a module of its own; `late` lists them.
+"""`bigfleet`: the command line. Each command is a module of its own; `lazy_commands` lists them.
 
 A command is imported when it runs, so that `--help` answers at once.
 """
@@ -14,11 +14,11 @@ import typer
 
 from bigfleet.cli.errors import PROGRAM
 from bigfleet.cli.helping import examples
-from bigfleet.cli.late import LateGroup
+from bigfleet.cli.lazy_commands import LazyGroup
 
 app = typer.Typer(
     name=PROGRAM,
-    cls=LateGroup,
+    cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

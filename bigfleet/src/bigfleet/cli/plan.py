@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from bigfleet.cli.extras import ENGINE, require
 from bigfleet.cli.helping import examples
 from bigfleet.cli.output import Form, Output, Quiet, print_document, stage
-from bigfleet.cli.waking import wake
+from bigfleet.cli.warm_up import wake
 
 EXAMPLES = examples(
     "bigfleet plan --scenario examples/first-fleet.json",
@@ -29,9 +30,10 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Decide once for a fleet and its demand, and say what and why."""
+    require("bigfleet plan", "shard", *ENGINE)
     with stage(f"Reading {scenario}", quiet=quiet):
-        from bigfleet.simulate.scenario import read_scenario
-        from bigfleet.simulate.world import World, scenario_policy
+        from bigfleet.scenario.document import read_scenario
+        from bigfleet.scenario.world import World, scenario_policy
 
         read = read_scenario(scenario)
         if explain is not None:
@@ -42,7 +44,7 @@ def plan(
         import time
 
         from bigfleet.decision import Engine
-        from bigfleet.simulate.outcome import Outcome
+        from bigfleet.scenario.outcome import Outcome
 
         begin = time.perf_counter()
         made = Engine(clock=time.perf_counter).decide(

@@ -9,7 +9,7 @@ from bigfleet.cli.output import out, plain, table
 from bigfleet.cli.words import amounts, names, plural
 from bigfleet.decision import ActionKind
 from bigfleet.model.reasons import WHY
-from bigfleet.simulate.outcome import ActionOutcome, NeedOutcome, Outcome
+from bigfleet.scenario.outcome import ActionOutcome, NeedOutcome, Outcome
 
 MOST_ROWS: Final = 30
 NARROW: Final = 70

@@ -25,9 +25,9 @@ EXAMPLES = examples(
 async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
     """Serve a shard until told to stop."""
     from bigfleet.cli.process import version
+    from bigfleet.engine_warm_up import warm_up
     from bigfleet.observe.tracing import open_spans
     from bigfleet.shard.server import Listening, Serving, serve
-    from bigfleet.simulate.warmup import warm_up
 
     serving = Serving(
         listen=settings.listen,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bigfleet.cli.quantities import readable
 from bigfleet.model import Need, Resources, format_resources
-from bigfleet.simulate.supply import words as requirement_words
+from bigfleet.scenario.supply import words as requirement_words
 
 
 def amounts(resources: Resources) -> str:

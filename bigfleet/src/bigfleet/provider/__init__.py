@@ -12,7 +12,7 @@
     ack = await providers["cloud"].create("cloud/Spot/small/zone-a/000")
 
 A call is one attempt: when to try again, and what a refusal means for a machine, is the shard's
-decision. `bigfleet.provider.fake` is a provider for tests and is imported by nothing here.
+decision. The provider that tests use is in the laboratory: `bigfleet_lab.fake`.
 """
 
 # The floor of TLS has to be set before anything imports grpc.

@@ -15,11 +15,11 @@ from random import Random
 
 import pytest
 
-from bigfleet.simcluster.behaviour import Behaviour, Span
-from bigfleet.simcluster.fleet import SimFleet
-from bigfleet.simcluster.generating import Mix
-from bigfleet.simcluster.lines import GrpcDial
-from bigfleet.simcluster.run import WallClock
+from bigfleet_lab.simcluster.behaviour import Behaviour, Span
+from bigfleet_lab.simcluster.fleet import SimFleet
+from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.lines import GrpcDial
+from bigfleet_lab.simcluster.run import WallClock
 from sizes import many
 from whole.processes import ShardProcess, processes, provided
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 import pytest
 
-from bigfleet.cli.bench_coordinator.moving import THREE, TWO, Meanwhile, Running, Scene, move
+from bigfleet_lab.bench_coordinator.moving import THREE, TWO, Meanwhile, Running, Scene, move
 
 BAR_SECONDS = 60.0
 SMALL = Scene(shards=2, machines=2_000, lacking=50, special=100)

@@ -11,9 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-from bigfleet.cli.bench_coordinator.processes import coordinator
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+from bigfleet_lab.bench_coordinator.processes import coordinator
 from coordinator_calls import call
 from etcd_members import Cluster
 from replicated import SHARD, WAIT_SECONDS, three_replicas, write

@@ -19,8 +19,8 @@ from bigfleet.provider import (
     Providers,
     ProviderSite,
 )
-from bigfleet.provider.fake import FakeProvider
 from bigfleet.wire.fencing import FencingStamps
+from bigfleet_lab.fake import FakeProvider
 
 OWNED = '[{"instance_type": "fake-standard-4", "zone": "hall-1", "capacity_type": "bare_metal", '
 OWNED += '"count": 2, "resources": {"cpu": "4", "memory": "16Gi"}}]'

@@ -20,7 +20,7 @@ from bigfleet_providerkit.testing import ProviderProcess
 
 # The floor of TLS has to be the process's own work, not inherited from this one.
 FAKE = ["env", "-u", "GRPC_SSL_CIPHER_SUITES"]
-FAKE += ProviderProcess.module("bigfleet.provider.fake.main")
+FAKE += ProviderProcess.module("bigfleet_lab.fake.main")
 MACHINE = "fake/OnDemand/fake-standard-4/fake-zone-a/000"
 
 

@@ -13,10 +13,10 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from bigfleet.model import CapacityType
-from bigfleet.simcluster.behaviour import Behaviour
-from bigfleet.simcluster.cluster import SimCluster
-from bigfleet.simcluster.faults import Garbage
 from bigfleet.wire.machines import metadata_from_stamp
+from bigfleet_lab.simcluster.behaviour import Behaviour
+from bigfleet_lab.simcluster.cluster import SimCluster
+from bigfleet_lab.simcluster.faults import Garbage
 from sim.coordinators import NAME as COORDINATOR
 from sim.coordinators import CoordinatorHost
 from sim.faults import Fault, FaultKind

@@ -18,8 +18,8 @@ from typing import Final
 
 from bigfleet.model import LABEL_CAPACITY_TYPE, LABEL_INSTANCE_TYPE, LABEL_ZONE, Resources
 from bigfleet.model.penalty import PenaltyBucket
-from bigfleet.simcluster.rollup import row_key
-from bigfleet.simcluster.workload import WorkObject
+from bigfleet_lab.simcluster.rollup import row_key
+from bigfleet_lab.simcluster.workload import WorkObject
 from sim.handle import RowKey
 from sim.hosts import Host
 from sim.provider import TRANSITION_SECONDS

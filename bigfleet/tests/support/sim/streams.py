@@ -292,7 +292,7 @@ class OperatorEnd:
 
 
 class Dialling:
-    """`bigfleet.simcluster.ports.Dial`: operators' way to one shard after the other."""
+    """`bigfleet_lab.simcluster.ports.Dial`: operators' way to one shard after the other."""
 
     def __init__(self, board: Switchboard, shard_of: Callable[[str], str]) -> None:
         self._board = board

@@ -21,9 +21,9 @@ from bigfleet.coordinator.state import (
     SetQuota,
 )
 from bigfleet.model import LABEL_ZONE
-from bigfleet.simcluster.cluster import SimCluster
-from bigfleet.simcluster.operator import SimOperator
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
+from bigfleet_lab.simcluster.cluster import SimCluster
+from bigfleet_lab.simcluster.operator import SimOperator
 from sim.coordinators import CoordinatorHost
 from sim.drawing import SHARD, ZONES, Plan
 from sim.hosts import Build, Host, Mounted, ShardLife

@@ -17,10 +17,10 @@ from bigfleet.shard.execute.audit import AuditLog
 from bigfleet.shard.inputs import configured_per_cluster
 from bigfleet.shard.shard import Shard
 from bigfleet.shard.tuning import Tuning
-from bigfleet.simcluster.behaviour import Behaviour
-from bigfleet.simcluster.generating import Mix
-from bigfleet.simcluster.operator import SimOperator
-from bigfleet.simcluster.workload import Workload, WorkObject
+from bigfleet_lab.simcluster.behaviour import Behaviour
+from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.operator import SimOperator
+from bigfleet_lab.simcluster.workload import Workload, WorkObject
 from sim.drawing import SHARD, ClusterPlan, Plan, ProviderPlan
 from sim.loop import VirtualLoop, virtual_loop
 from sim.process import Process

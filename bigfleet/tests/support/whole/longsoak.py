@@ -13,11 +13,11 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from bigfleet.simcluster.behaviour import Behaviour
-from bigfleet.simcluster.fleet import SimFleet
-from bigfleet.simcluster.generating import Mix
-from bigfleet.simcluster.lines import GrpcDial
-from bigfleet.simcluster.run import WallClock
+from bigfleet_lab.simcluster.behaviour import Behaviour
+from bigfleet_lab.simcluster.fleet import SimFleet
+from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.lines import GrpcDial
+from bigfleet_lab.simcluster.run import WallClock
 from whole.processes import ShardProcess, processes, provided
 
 MACHINES: Final = 5_000

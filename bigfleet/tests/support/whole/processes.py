@@ -25,7 +25,7 @@ from bigfleet_api.v1alpha1 import provider_pb2, provider_pb2_grpc, shardread_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2_grpc as read_grpc
 from bigfleet_providerkit.testing import ProviderProcess, free_port
 
-FAKE: Final = ProviderProcess.module("bigfleet.provider.fake.main")
+FAKE: Final = ProviderProcess.module("bigfleet_lab.fake.main")
 NAME: Final = "fake"
 _POLL: Final = 0.05
 

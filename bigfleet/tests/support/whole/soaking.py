@@ -20,8 +20,8 @@ from typing import Final
 
 from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.cycle import Cycle
-from bigfleet.simcluster.behaviour import Behaviour, Span
-from bigfleet.simcluster.generating import Mix
+from bigfleet_lab.simcluster.behaviour import Behaviour, Span
+from bigfleet_lab.simcluster.generating import Mix
 from sim.drawing import ClusterPlan, Plan
 from sim.loop import VirtualLoop
 from sim.monitor import Monitor

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import trustme
 
+from bigfleet import engine_warm_up
 from bigfleet.cli.doctor import cluster, here
 from bigfleet.cli.doctor.findings import Finding, Verdict
 from bigfleet.cli.doctor.fleet import look_at_fleet
 from bigfleet.kube import NotFoundError, UnreachableError
 from bigfleet.kube.errors import Status
-from bigfleet.provider.fake import FakeProvider
 from bigfleet.shard.settings import provider_site
-from bigfleet.simulate import warmup
 from bigfleet.wire.tls import TlsFiles
+from bigfleet_lab.fake import FakeProvider
 from commandline import run
 
 
@@ -66,7 +66,7 @@ def test_an_old_python_is_refused() -> None:
 def test_the_engine_is_looked_for_where_it_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warmup, "is_warm", lambda: True)
+    monkeypatch.setattr(engine_warm_up, "is_warm", lambda: True)
     assert here.engine().verdict is Verdict.FINE
     monkeypatch.undo()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))

@@ -11,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from bigfleet.cli.ctl.main import app as ctl
-from bigfleet.cli.late import COMMANDS, PROCESSES
+from bigfleet.cli.lazy_commands import COMMANDS, PROCESSES
 from bigfleet.cli.main import app
 from bigfleet_conformance.cli.main import app as conformance
 

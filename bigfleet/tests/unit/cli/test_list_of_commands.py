@@ -9,7 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from bigfleet.cli.late import COMMANDS, PROCESSES, TOOLS
+from bigfleet.cli.lazy_commands import COMMANDS, PROCESSES, TOOLS
 from bigfleet.cli.main import app
 
 SLOW_TO_IMPORT = {"grpc", "numba", "numpy", "opentelemetry", "prometheus_client", "rich", "yaml"}

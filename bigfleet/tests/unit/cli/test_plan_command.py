@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bigfleet.cli import waking
+from bigfleet import engine_warm_up
+from bigfleet.cli import warm_up
 from bigfleet.decision import Engine
-from bigfleet.simulate import warmup
 from commandline import run
 
 GPUS = """
@@ -197,7 +197,7 @@ def test_the_time_of_a_decision_contains_no_compiling(
         done.append("decide")
         return decide(*args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(warmup, "warm_up", lambda: done.append("warm up"))
+    monkeypatch.setattr(engine_warm_up, "warm_up", lambda: done.append("warm up"))
     monkeypatch.setattr(Engine, "decide", decided)
     assert run("plan", "--scenario", gpus).exit_code == 0
     assert done[:2] == ["warm up", "decide"]
@@ -215,8 +215,8 @@ def test_compiling_is_said_when_it_happens_and_only_then(
         said.append(what)
         yield
 
-    monkeypatch.setattr(waking, "stage", stage)
-    monkeypatch.setattr(warmup, "is_warm", lambda: compiled)
-    monkeypatch.setattr(warmup, "warm_up", lambda: 0)
-    waking.wake()
+    monkeypatch.setattr(warm_up, "stage", stage)
+    monkeypatch.setattr(engine_warm_up, "is_warm", lambda: compiled)
+    monkeypatch.setattr(engine_warm_up, "warm_up", lambda: 0)
+    warm_up.wake()
     assert any("Compiling" in what for what in said) is not compiled

@@ -14,8 +14,8 @@ from bigfleet.shard.coordination.promises import PROMISE_SECONDS
 from bigfleet.shard.errors import DrainRefusedError, NotActingError
 from bigfleet.shard.facade import Facade
 from bigfleet.shard.shard import Shard
-from bigfleet.simcluster.behaviour import Behaviour, Span
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+from bigfleet_lab.simcluster.behaviour import Behaviour, Span
 from whole.living import Setting, Whole, cluster, live, provider
 from whole.several import EACH, starving, until_helped, until_planned
 

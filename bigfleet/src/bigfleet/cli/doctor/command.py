@@ -12,6 +12,7 @@ import typer
 from bigfleet.cli.ctl.asking import addresses
 from bigfleet.cli.doctor.findings import Finding, Verdict
 from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.extras import KUBERNETES, require
 from bigfleet.cli.helping import examples
 from bigfleet.cli.output import Form, Output, out, plain, print_document, stage
 
@@ -95,6 +96,7 @@ async def _look(
         coordinators, shards, sites, credentials = [], [], [], None
     found += [f async for f in look_at_fleet(coordinators, shards, sites, credentials)]
     if kubeconfig or context:
+        require("bigfleet doctor --kubeconfig", "operator", *KUBERNETES)
         from bigfleet.cli.doctor.cluster import look_at_cluster
 
         found += [f async for f in look_at_cluster(kubeconfig, context)]

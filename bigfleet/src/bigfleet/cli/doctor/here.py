@@ -16,6 +16,7 @@ from typing import Final
 from cryptography import x509
 
 from bigfleet.cli.doctor.findings import Finding, fine, note, wrong
+from bigfleet.cli.extras import ENGINE, missing
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import TlsFiles
 
@@ -56,8 +57,10 @@ def python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
 
 def engine() -> Finding:
     """Whether the engine's compiled code is there, or the first decision compiles it."""
+    if missing(*ENGINE):
+        return note("Engine", "not installed", "a shard needs it: pip install 'bigfleet[shard]'")
+    from bigfleet.engine_warm_up import is_warm
     from bigfleet.model.columns.keeping import home
-    from bigfleet.simulate.warmup import is_warm
 
     if is_warm():
         return fine("Engine", f"compiled code is kept in {home()}")

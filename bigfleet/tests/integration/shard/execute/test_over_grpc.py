@@ -10,11 +10,11 @@ import pytest
 from bigfleet.decision import ActionKind
 from bigfleet.model import Machine, MachineState
 from bigfleet.observe.process import Threads
-from bigfleet.provider.fake import FakeProvider
 from bigfleet.shard.disk import LocalDisk
 from bigfleet.shard.execute.failures import StockOut
 from bigfleet.shard.orders import Order
 from bigfleet.shard.reconcile.journal import Journal
+from bigfleet_lab.fake import FakeProvider
 from executing import World, until
 from executing_values import PROFILE, order, stamp
 

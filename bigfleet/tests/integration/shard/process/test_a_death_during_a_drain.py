@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from bigfleet.simcluster.behaviour import Behaviour
+from bigfleet_lab.simcluster.behaviour import Behaviour
 from sim.slots import S
 from whole.living import QUIET, Setting, Whole, cluster, live, provider
 

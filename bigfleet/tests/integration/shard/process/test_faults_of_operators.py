@@ -13,10 +13,10 @@ import pytest
 
 from bigfleet.model import Operator, Profile, Requirement
 from bigfleet.shard.tuning import Tuning
-from bigfleet.simcluster.behaviour import Behaviour, Span
-from bigfleet.simcluster.faults import Garbage
-from bigfleet.simcluster.workload import WorkObject
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
+from bigfleet_lab.simcluster.behaviour import Behaviour, Span
+from bigfleet_lab.simcluster.faults import Garbage
+from bigfleet_lab.simcluster.workload import WorkObject
 from whole.living import GI, QUIET, Setting, Whole, cluster, live, provider, work
 
 Log = pytest.LogCaptureFixture

@@ -33,12 +33,12 @@ from bigfleet.shard.reading import ShardReadServicer
 from bigfleet.shard.server import Listening, Serving, serve
 from bigfleet.shard.settings import ShardSettings
 from bigfleet.shard.tuning import Tuning
-from bigfleet.simcluster.faults import Garbage
-from bigfleet.simcluster.workload import WorkObject
 from bigfleet.wire.machines import KEY_PRIORITY
 from bigfleet_api.v1alpha1 import coordinator_pb2 as coordinator
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
+from bigfleet_lab.simcluster.faults import Garbage
+from bigfleet_lab.simcluster.workload import WorkObject
 from sim.slots import S
 from whole.living import GI, Setting, Wants, Whole, cluster, live, provider
 

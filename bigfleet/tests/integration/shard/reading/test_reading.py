@@ -15,6 +15,7 @@ import trustme
 from bigfleet.decision import Policy
 from bigfleet.model import Machine, Need
 from bigfleet.model.columns import Demand, MachineColumns
+from bigfleet.scenario.document import parse_scenario
 from bigfleet.shard import admin, reading
 from bigfleet.shard.admin import ProviderState, ShardAdminServicer, ShardState
 from bigfleet.shard.errors import DrainRefusedError, NotActingError
@@ -22,7 +23,6 @@ from bigfleet.shard.execute.decisions import Decision, Decisions
 from bigfleet.shard.ledger import Ledger
 from bigfleet.shard.reading import ShardReadServicer
 from bigfleet.shard.views import NeedViews
-from bigfleet.simulate.scenario import parse_scenario
 from bigfleet.wire.channel import open_channel
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls

@@ -10,7 +10,6 @@ from bigfleet.model import Machine, MachineState, PenaltyBucket, Stamp
 from bigfleet.model.columns import Symbols
 from bigfleet.observe.process import SystemClock, Threads
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
-from bigfleet.provider.fake import FakeProvider
 from bigfleet.shard.book import Book
 from bigfleet.shard.disk import LocalDisk
 from bigfleet.shard.reconcile.answers import Reconciled
@@ -20,6 +19,7 @@ from bigfleet.shard.reconcile.lister import Lister
 from bigfleet.shard.reconcile.ownership import Ownership
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet.wire.machines import metadata_from_stamp
+from bigfleet_lab.fake import FakeProvider
 
 S = MachineState
 STAMP = Stamp("c-1", "shape", "", "print", 100, PenaltyBucket.ZERO, PenaltyBucket.ZERO, 7)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from bigfleet.model import Machine, MachineState, Need
 from bigfleet.model.columns import Demand
+from bigfleet.scenario.document import Scenario, parse_scenario
+from bigfleet.scenario.world import World, machines_of
 from bigfleet.shard.scenario_export import scenario_pieces
-from bigfleet.simulate.scenario import Scenario, parse_scenario
-from bigfleet.simulate.world import World, machines_of
 from fleets import NOW, RACK, Shape, case
 from living import Living
 

@@ -7,9 +7,9 @@ import pytest
 
 from bigfleet.model import Machine, Need, Operator, Profile, Requirement, Spread, SpreadMode
 from bigfleet.model.columns import Demand
+from bigfleet.scenario.document import Scenario, parse_scenario
+from bigfleet.scenario.world import machines_of
 from bigfleet.shard.scenario_export import ExportError, scenario_pieces
-from bigfleet.simulate.scenario import Scenario, parse_scenario
-from bigfleet.simulate.world import machines_of
 from living import Living
 from worlds import RACK, A, S, label, machine, need, serving
 

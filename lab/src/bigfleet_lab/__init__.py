@@ -1,0 +1,14 @@
+"""The laboratory: what drives, imitates and measures BigFleet, and does not run in production.
+
+    commands           `bigfleet simulate`, and the views of its results
+    demo               `bigfleet demo`: the whole system on one machine
+    bench_coordinator  a coordinator measured as processes
+    bench_shard        a shard measured as processes
+    bench              `bigfleet bench`: the engine measured inside this process; rows of results
+    simcluster         simulated clusters that speak the operator's side of the session
+    simulate           the engine in a closed loop; the benchmark's fleets
+    fake               a capacity provider for tests: the real kit on machines in memory
+
+A room imports only rooms below it. The laboratory may import all of `bigfleet`; production code
+never imports the laboratory. The format of scenario files is production: `bigfleet.scenario`.
+"""

@@ -1,0 +1,47 @@
+"""Rows of bench/results.json for a running shard, as JSON on stdout; progress on stderr.
+
+python -m bigfleet_lab.bench_shard [NAME...]     such as shard.cycle.5000, or nothing for all
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from bigfleet_lab.bench.rows import Bar, Found, expect, print_rows
+from bigfleet_lab.bench_shard import scenarios
+
+COMMAND: Final = "make bench ONLY=shard"
+_MOST_PEAK: Final = 1.3e9
+_steady = lru_cache(maxsize=1)(scenarios.steady)
+
+
+def _cycle(machines: int) -> Found:
+    return Found(_steady(machines)["cycle_ms"])
+
+
+def _memory() -> Found:
+    found = _steady(500_000)
+    peak = found["peak"]
+    expect(peak <= _MOST_PEAK, f"it held {peak / 1e9:.2f} GB while the List came in")
+    return Found(value=found["memory"])
+
+
+ROWS: Final[Mapping[str, Bar]] = {
+    "shard.cycle.5000": Bar(lambda: _cycle(5_000), 30, "ms"),
+    "shard.cycle.50000": Bar(lambda: _cycle(50_000), 100, "ms"),
+    "shard.cycle.500000": Bar(lambda: _cycle(500_000), 500, "ms"),
+    "shard.hello.500000": Bar(lambda: Found(_steady(500_000)["hello_ms"]), 100, "ms"),
+    "shard.memory.500000": Bar(_memory, 1e9, "bytes"),
+    "shard.bindings.5000": Bar(
+        lambda: Found(value=scenarios.bindings()["per_second"]), 1_000, "per second", "higher"
+    ),
+    "shard.rollup-ack.1000": Bar(lambda: Found(scenarios.many_sessions()["ack_ms"]), 500, "ms"),
+    "shard.restart.50000": Bar(lambda: Found(value=scenarios.restart()["seconds"]), 10, "s"),
+}
+
+
+if __name__ == "__main__":
+    print_rows(ROWS, sys.argv[1:], COMMAND)
