@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bigfleet.decision.carry import Carry
 from bigfleet.decision.cycle import Cycle
-from bigfleet.decision.explain import matching_supply, reasons
+from bigfleet.decision.explain import matching_supply, reasons, still_short
 from bigfleet.decision.kernels.layout import I32, I64, IDLE, PHANTOM
 from bigfleet.decision.kinds import ActionKind
 from bigfleet.decision.plan import Actions, Counters, Plan, Stamps, Verdicts
@@ -40,7 +40,8 @@ def finish(
     satisfied, deficit, freed = _deficits(c)
     unmet = np.flatnonzero(~satisfied)
     matching = matching_supply(c, fleet, unmet)
-    reason = reasons(c, policy, unmet, matching)
+    short = still_short(c, unmet)
+    reason = reasons(c, policy, unmet, matching, short)
     unmet_since, homeless = _ages(c, fleet, carry, now, satisfied)
     # One entry more, so that "claimed by nobody" (-1) finds -1, also when there is no row at all.
     claimed = np.append(top, np.int32(-1))[c.wo.claim].astype(np.int32)
@@ -51,6 +52,7 @@ def finish(
         members=c.normal.members,
         satisfied=satisfied,
         deficit=deficit,
+        short=_by_resource(c, short),
         scale=c.amounts.scale,
         claimed=counts[:, 0].astype(np.int32),
         from_idle=counts[:, 1].astype(np.int32),

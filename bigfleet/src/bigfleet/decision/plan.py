@@ -72,6 +72,9 @@ class Verdicts:
     satisfied: npt.NDArray[np.bool_]
     deficit: I64
     """[row, resource] in counted units; ``Plan.missing`` gives them by name."""
+    short: I64
+    """[row, resource] in counted units: the deficit beyond the machines that are being drained for
+    the row. ``Plan.short`` gives it by name."""
     scale: I64
     """Milli-units per counted unit of each resource: milli-bytes of a large row fit no column."""
     claimed: I32
@@ -186,6 +189,10 @@ class Plan:
     def missing(self, row: int) -> dict[str, int]:
         """What a row still lacks, in milli-units by resource name."""
         return self._by_name(self.verdicts.deficit[row])
+
+    def short(self, row: int) -> dict[str, int]:
+        """What a row lacks beyond the machines that are being drained for it, in milli-units."""
+        return self._by_name(self.verdicts.short[row])
 
     def freed(self, row: int) -> dict[str, int]:
         """What is being freed for a row, in milli-units by resource name."""

@@ -7,7 +7,9 @@ and its carry stay what they are:
 - a row counts as met only without the machines whose Creates fail again and again, or whose
   provider gets no Creates now;
 - a row that is unmet while Creates of what would serve it fail has that for a reason, not the
-  stock-out, the starvation or the lack of machines that the engine sees from where it stands.
+  stock-out, the starvation or the lack of machines that the engine sees from where it stands;
+  but only where the slots of what fails would be enough for it, or where nothing else matches: one
+  slot whose Creates fail does not explain why a fleet that is full is full.
 
 What would serve a row is told by its requirements and its unit; labels with a column of their own
 are left to the engine.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +35,7 @@ from bigfleet.shard.lacking import Lacking
 
 B = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
+N = TypeVar("N", np.int64, np.float64)
 S = MachineState
 F = CreateFailure
 
@@ -91,10 +94,16 @@ class Unserved:
         counts = _counts(plan.fleet)
         fails = np.where(counts[:, _SLOTS].any(axis=1), of_class, -1)
         unmet = np.flatnonzero(~v.satisfied & np.isin(v.reason, _SEEN_FROM_AFAR))
+        slots = np.where(fails >= 0, counts[:, _SLOTS].sum(axis=1), 0)
+        milli = plan.fleet.classes.whole * float(_MILLI) + plan.fleet.classes.milli
         for rows, suits, which in self._suiting(plan, unmet):
             new = ~v.matching[rows].any(axis=1)
             v.matching[rows[new]] = (suits @ counts)[which[new]]
-            new = cause[rows] < 0
+            short = v.short[rows] * v.scale.astype(np.float64)
+            given, short = _same_width((suits * slots) @ milli, short)
+            enough = (given[which] >= short).all(axis=1)
+            explained = enough | ~np.delete(v.matching[rows], _SLOTS, axis=1).any(axis=1)
+            new = (cause[rows] < 0) & explained
             cause[rows[new]] = _first(np.where(suits, fails, -1))[which[new]]
         caused = np.flatnonzero(cause >= 0)
         quota = np.array([run.cause is F.QUOTA for run in runs], np.bool_)
@@ -104,15 +113,19 @@ class Unserved:
     def _without(self, plan: Plan, vain: I64, of_class: I64) -> tuple[Verdicts, I64]:
         """Verdicts to write in, in which these machines are nothing; per row what fails, or -1."""
         v = plan.verdicts
-        satisfied, deficit = v.satisfied.copy(), v.deficit.copy()
+        satisfied, deficit, short = v.satisfied.copy(), v.deficit.copy(), v.short.copy()
         rows, missing = self._lacking.without(plan, vain)
+        short[rows] += missing - deficit[rows]
         satisfied[rows], deficit[rows] = False, missing
         first = np.full(len(v), _NONE, np.int64)
         np.minimum.at(first, plan.claimed[vain], of_class[plan.fleet.cls[vain]])
         cause = np.full(len(v), -1, np.int64)
-        cause[rows] = first[rows]
+        # A row that is short of more than these machines is looked at like any other.
+        cause[rows] = np.where((v.short[rows] > 0).any(axis=1), -1, first[rows])
         reason, matching = v.reason.copy(), v.matching.copy()
-        shown = replace(v, satisfied=satisfied, deficit=deficit, reason=reason, matching=matching)
+        shown = replace(
+            v, satisfied=satisfied, deficit=deficit, short=short, reason=reason, matching=matching
+        )
         return shown, cause
 
     def _suiting(self, plan: Plan, rows: I64) -> Iterator[tuple[I64, B, I64]]:
@@ -181,11 +194,13 @@ def _counts(fleet: MachineColumns) -> I64:
     return np.bincount(places, minlength=size * _STATES).reshape(size, _STATES)
 
 
-def _same_width(left: I64, right: I64) -> tuple[I64, I64]:
+def _same_width(
+    left: npt.NDArray[N], right: npt.NDArray[N]
+) -> tuple[npt.NDArray[N], npt.NDArray[N]]:
     """Columns over resources; whoever knows fewer of them has none of the others."""
     width = max(left.shape[1], right.shape[1])
 
-    def widened(amounts: I64) -> I64:
+    def widened(amounts: npt.NDArray[N]) -> npt.NDArray[N]:
         return np.pad(amounts, ((0, 0), (0, width - amounts.shape[1])))
 
     return widened(left), widened(right)

@@ -136,26 +136,50 @@ def reason(world: World, row: Row) -> Reason:
         and suits(world, row, m)
         and world.cost(row, m) is not None
     ]
-    if any(world.in_stock(m) and not world.within_quota(m, world.used) for m in waiting):
-        return Reason.QUOTA
-    if any(world.in_stock(m) and not world.within_spend(m, world.spend) for m in waiting):
-        return Reason.SPEND_LIMIT
-    if any(not world.in_stock(m) for m in waiting):
-        return Reason.STOCK_OUT
+    behind = {
+        Reason.QUOTA: [m for m in waiting if not world.within_quota(m, world.used)],
+        Reason.SPEND_LIMIT: [m for m in waiting if not world.within_spend(m, world.spend)],
+        Reason.STOCK_OUT: [m for m in waiting if not world.in_stock(m)],
+    }
+    for limit in (Reason.QUOTA, Reason.SPEND_LIMIT):
+        behind[limit] = [m for m in behind[limit] if world.in_stock(m)]
+    behind[Reason.SPEND_LIMIT] = [
+        m for m in behind[Reason.SPEND_LIMIT] if m not in behind[Reason.QUOTA]
+    ]
+    for limit, slots in behind.items():
+        if slots and _would_do(world, row, slots):
+            return limit
+    some = [limit for limit, slots in behind.items() if slots]
+    if some and _would_do(world, row, [m for slots in behind.values() for m in slots]):
+        return some[0]
     if world.policy.paused:
         return Reason.PAUSED
     if row.is_gang and (row.domain is None or not row.satisfiable):
         return Reason.TOPOLOGY_UNSATISFIABLE
-    if not matching(world, row):
+    fitting = matching(world, row)
+    if not fitting:
         return Reason.NO_MATCHING_SUPPLY
+    if some and fitting.keys() <= {S.SPECULATIVE.title}:
+        return some[0]
     if row.picks and not _enough(world, row):
         return Reason.PREEMPTION_EXHAUSTED
     return Reason.PRIORITY_STARVED
 
 
+def _would_do(world: World, row: Row, slots: list[Machine]) -> bool:
+    left = _short(world, row)
+    for m in slots:
+        left = world.minus(row, left, m)
+    return covered(left)
+
+
 def _enough(world: World, row: Row) -> bool:
+    return covered(_short(world, row))
+
+
+def _short(world: World, row: Row) -> Vector:
     left = residual(world, row)
     for mid in [*row.expected, *row.picks]:
         if mid not in row.moved_in and left:
             left = world.minus(row, left, world.machines[mid])
-    return covered(left)
+    return left

@@ -112,3 +112,18 @@ def test_matching_supply_is_counted_by_state() -> None:
     assert {S(s).title: int(n) for s, n in enumerate(counts) if n} == {
         "Configured": 1, "Deleting": 1, "Failed": 1,
     }  # fmt: skip
+
+
+def test_one_slot_out_of_stock_does_not_explain_a_fleet_that_is_full() -> None:
+    holder = need(B, cpu=8, unit=4, priority=200)
+    fleet = [serving("m-1", holder), serving("m-2", holder), machine("m-3", S.SPECULATIVE)]
+    asked = need(cpu=40, unit=4)
+    assert decide(fleet, [asked, holder], carry=OUT).reason(0) is Reason.PRIORITY_STARVED
+
+
+def test_what_is_on_its_way_is_not_short_any_more() -> None:
+    holder = need(B, cpu=4, priority=1)
+    outcome = decide([serving("m-1", holder)], [need(), holder])
+    assert outcome.lacks() == {"cpu": 4000}
+    assert outcome.plan.short(outcome.row(0)) == {}
+    assert outcome.plan.short(outcome.row(1)) == {"cpu": 4000}

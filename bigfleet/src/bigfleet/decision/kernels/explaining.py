@@ -49,29 +49,34 @@ def suiting(
 
 @jit
 def held_back(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, rows: I64
-) -> U8:
-    """Per row: a machine that would do waits behind a quota, the spend limit, a stock-out."""
-    out = np.zeros((len(rows), 3), np.uint8)
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
+    rows: I64, short: I64,
+) -> U8:  # fmt: skip
+    """Per row, of slots that wait behind a quota, the spend limit and a stock-out: 0 none, 1 some,
+    2 enough for what the row is short of. The last column speaks of all of them together.
+    """
+    out = np.zeros((len(rows), 4), np.uint8)
+    give = np.zeros((4, short.shape[1]), np.int64)
     for i in range(len(rows)):
         r = rows[i]
+        give[:] = 0
         for k in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
             c = fa.match_class[k]
             quota, spend = within_quota(cl, fa, wo, c), within_spend(cl, fa, wo, c)
             if (quota and spend and not cl.cooling[c]) or not suits(cl, ro, fa, sc, r, c):
                 continue
-            waiting = False
+            behind = 2 if cl.cooling[c] else 0 if not quota else 1
             for at in range(ho.bucket_at[2 * c + 1], ho.bucket_at[2 * c + 2]):
-                if wo.taken[ho.bucket[at]] < 0 and fits(ma, ro, fa, r, ho.bucket[at]):
-                    waiting = True
+                if out[i, behind] == 2:
                     break
-            if waiting:
-                if cl.cooling[c]:
-                    out[i, 2] = 1
-                elif not quota:
-                    out[i, 0] = 1
-                else:
-                    out[i, 1] = 1
+                if wo.taken[ho.bucket[at]] >= 0 or not fits(ma, ro, fa, r, ho.bucket[at]):
+                    continue
+                for of in (behind, 3):
+                    enough = True
+                    for j in range(ro.width[r]):
+                        give[of, j] += sc.give[c, j]
+                        enough = enough and give[of, j] >= short[r, j]
+                    out[i, of] = 2 if enough else 1
     return out
 
 

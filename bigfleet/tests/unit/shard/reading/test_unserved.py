@@ -262,3 +262,19 @@ def test_a_resource_heard_of_since_the_plan_changes_nothing() -> None:
     plan.fleet.symbols.resources.of("example.com/new")
     told = Unserved().told(plan, failing(), list(plan.fleet.ids).index)
     assert told.plan.missing(0) == {"cpu": 4000}
+
+
+def test_one_slot_that_fails_does_not_explain_a_fleet_that_is_full() -> None:
+    holder, asked = need(B, cpu=12, unit=4, priority=200), need(cpu=40, unit=4)
+    full = [serving(f"m-{n}", holder) for n in range(3)]
+    plan = World().told([*full, *slots(1)], [asked, holder], failing(F.OUT_OF_CAPACITY)).plan
+    assert [plan.reason(row) for row in range(2)] == [Reason.NONE, Reason.PRIORITY_STARVED]
+
+
+def test_failing_slots_that_would_be_enough_explain_a_need_beside_machines_in_use() -> None:
+    holder = need(B, priority=200)
+    asked = need(cpu=8, unit=4)
+    world = World()
+    plan = world.told([serving("m-0", holder), *slots(2)], [holder, asked], failing()).plan
+    reasons = {plan.need_of(row): plan.reason(row) for row in range(len(plan.verdicts))}
+    assert reasons == {0: Reason.NONE, 1: Reason.STOCK_OUT}
