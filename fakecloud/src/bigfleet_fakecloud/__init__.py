@@ -22,12 +22,21 @@ from bigfleet_fakecloud.errors import (
     TokenReused,
 )
 from bigfleet_fakecloud.faults import Effect, Moment, Rule
-from bigfleet_fakecloud.guest import Guests, Outcome
+from bigfleet_fakecloud.guests import Guests, Outcome
 from bigfleet_fakecloud.life import Life, Then, Verb
-from bigfleet_fakecloud.operations import Operation
-from bigfleet_fakecloud.paging import Page, page
+from bigfleet_fakecloud.operations import Operation, operation_headers
+from bigfleet_fakecloud.paging import (
+    NumberedPage,
+    Page,
+    link_header,
+    next_link,
+    numbered_page,
+    offset_page,
+    page,
+)
 from bigfleet_fakecloud.serve import main, serving
 from bigfleet_fakecloud.timeline import RealClock, VirtualClock
+from bigfleet_fakecloud.tls import TestAuthority
 
 __all__ = [
     "BadRequest",
@@ -42,6 +51,7 @@ __all__ = [
     "Life",
     "Moment",
     "NotFound",
+    "NumberedPage",
     "Operation",
     "OutOfStock",
     "Outcome",
@@ -54,12 +64,18 @@ __all__ = [
     "Rule",
     "ScriptError",
     "Seen",
+    "TestAuthority",
     "Then",
     "Throttled",
     "TokenReused",
     "Verb",
     "VirtualClock",
+    "link_header",
     "main",
+    "next_link",
+    "numbered_page",
+    "offset_page",
+    "operation_headers",
     "page",
     "serving",
     "text_of",

@@ -42,6 +42,9 @@ def application(cloud: Cloud) -> ASGIApp:
     control = Control(cloud)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(cloud, receive, send)
+            return
         request = Request(scope, receive)
         call = Call(
             method=request.method,
@@ -49,6 +52,8 @@ def application(cloud: Cloud) -> ASGIApp:
             query=dict(request.query_params),
             headers=dict(request.headers),
             body=await request.body(),
+            pairs=tuple(request.query_params.multi_items()),
+            origin=f"{scope['scheme']}://{request.headers.get('host', '')}",
         )
         if call.path.startswith(PREFIX):
             reply = control.answer(call)
@@ -61,6 +66,20 @@ def application(cloud: Cloud) -> ASGIApp:
         await _response(reply)(scope, receive, send)
 
     return serve
+
+
+async def _live(cloud: Cloud, receive: Receive, send: Send) -> None:
+    """Run the cloud's services from before the first call until after the last."""
+    await receive()
+    try:
+        await cloud.background.start()
+    except Exception as error:
+        await send({"type": "lifespan.startup.failed", "message": str(error)})
+        raise
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await cloud.background.stop()
+    await send({"type": "lifespan.shutdown.complete"})
 
 
 async def _cut(scope: Scope, receive: Receive) -> None:

@@ -5,9 +5,9 @@ A page asks a call for what it needs and in which type; what the cloud's SDK wou
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from bigfleet_fakecloud.errors import BadRequest
 
@@ -31,7 +31,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. `params` are the placeholders of its route."""
+    """One request. `params` are the placeholders of its route.
+
+    `query` has the last value of each name; `pairs` has all of them in their order, for clouds that
+    repeat a name (`label=a&label=b`). `origin` is the address at which the caller found the cloud.
+    """
 
     method: str
     path: str
@@ -39,6 +43,21 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     params: Mapping[str, str] = field(default_factory=dict)
+    pairs: Sequence[tuple[str, str]] = ()
+    origin: str = ""
+
+    def values(self, name: str) -> list[str]:
+        """All values of a name of the query, in their order."""
+        if not self.pairs:
+            return [self.query[name]] if name in self.query else []
+        return [value for key, value in self.pairs if key == name]
+
+    def url(self, **changed: object) -> str:
+        """The address of this call with some parameters of the query replaced; None removes one."""
+        pairs = list(self.pairs) or list(self.query.items())
+        kept = [(key, value) for key, value in pairs if key not in changed]
+        kept += [(key, str(value)) for key, value in changed.items() if value is not None]
+        return f"{self.origin}{self.path}" + (f"?{urlencode(kept)}" if kept else "")
 
     def json(self) -> dict[str, object]:
         """The body as a JSON object; an empty one is empty."""

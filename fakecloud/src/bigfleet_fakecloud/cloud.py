@@ -7,14 +7,18 @@ what is answered; carrying it over HTTP is left to `app`, and turning it from ou
 `control`.
 """
 
+import contextlib
+import os
 import random
 import re
+import signal
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from starlette.routing import compile_path
 
+from bigfleet_fakecloud.background import Background
 from bigfleet_fakecloud.call import Call, Reply
 from bigfleet_fakecloud.collection import Collection, Resource
 from bigfleet_fakecloud.errors import NotFound, OutOfStock, Problem, QuotaExceeded, ScriptError
@@ -28,6 +32,7 @@ from bigfleet_fakecloud.tokens import Tokens
 
 Handler = Callable[[Call], Reply]
 Dialect = Callable[[Problem], Reply]
+Lever = Callable[[Call, list[str]], Reply]
 CALLS_KEPT = 20_000
 TOKEN_LIFE = 86_400.0
 
@@ -74,7 +79,11 @@ def plain_dialect(problem: Problem) -> Reply:
 
 
 class Cloud:
-    """One imitated cloud."""
+    """One imitated cloud.
+
+    `facts` is what a caller must know besides the address (a port, a key file); a process writes it
+    where `--facts` says. `levers` are further verbs of the control API, by method and first word.
+    """
 
     def __init__(
         self,
@@ -86,6 +95,9 @@ class Cloud:
         token_life: float = TOKEN_LIFE,
     ) -> None:
         self.name = name
+        self.background = Background()
+        self.facts: dict[str, str] = {}
+        self.levers: dict[tuple[str, str], Lever] = {}
         self.timeline = Timeline(clock or RealClock())
         self.rng = random.Random(seed)
         self.knobs = Knobs()
@@ -190,7 +202,10 @@ class Cloud:
         if rule.hook is not None:
             rule.hook()
         await self._pause(rule.delay)
-        if rule.effect is Effect.DROP:
+        if rule.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(rule.pid, signal.SIGKILL)
+        if rule.effect in (Effect.DROP, Effect.KILL):
             raise Dropped
         if rule.effect is Effect.FAIL:
             raise rule.problem()

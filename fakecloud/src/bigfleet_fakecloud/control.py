@@ -11,6 +11,8 @@
     GET    /_control/calls                            what came, ?op= picks
     GET    /_control/resources/{kind}                 the truth, without lag
     POST   /_control/resources/{kind}/{ref}/{event}   an event of its life; delete; untag
+    GET    /_control/guests/{ref}                     what happened inside a host
+    PATCH  /_control/guests                           a lever of the hooks, see `guests.levers`
 
 It is never slow, throttled or faulty. What it cannot do it refuses with 400 and the reason.
 """
@@ -64,7 +66,8 @@ class Control:
         """Do it, or say why not."""
         first, *rest = call.path.removeprefix(PREFIX).split("/")
         try:
-            verb = self._verbs.get((call.method, first))
+            key = (call.method, first)
+            verb = self._verbs.get(key) or self._cloud.levers.get(key)
             if verb is None:
                 raise NotFound(f"the control API has no {call.method} {call.path}")
             with self._cloud.timeline.turn():
@@ -84,6 +87,7 @@ class Control:
             "stock": [{"key": key, "limit": n} for key, n in cloud.stock.limits.items()],
             "quota": [{"key": key, "limit": n} for key, n in cloud.quota.limits.items()],
             "resources": {kind: len(c.everything()) for kind, c in cloud.collections.items()},
+            "facts": dict(cloud.facts),
         }
         return Reply(body=body)
 

@@ -30,11 +30,15 @@ class Effect(StrEnum):
     DROP = "drop"
     DELAY = "delay"
     HOOK = "hook"
+    KILL = "kill"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`op` is a call's name or a pattern of it; `times` None is for ever; `skip` pass first."""
+    """`op` is a call's name or a pattern of it; `times` None is for ever; `skip` pass first.
+
+    `pid` is the process that the effect `kill` ends with SIGKILL: the caller, at exactly this call.
+    """
 
     op: str = "*"
     moment: Moment = Moment.BEFORE
@@ -48,8 +52,13 @@ class Rule:
     times: int | None = 1
     chance: float = 1.0
     hook: Callable[[], None] | None = None
+    pid: int | None = None
 
     def __post_init__(self) -> None:
+        if (self.effect is Effect.KILL) is not (self.pid is not None):
+            raise ScriptError("kill needs the pid of a process, and no other effect takes one")
+        if self.pid is not None and self.pid <= 1:
+            raise ScriptError(f"pid is the number of one process above 1, not {self.pid}")
         if self.moment is Moment.OPERATION and self.effect is not Effect.FAIL:
             raise ScriptError(f"an operation can only fail, not {self.effect}")
         if not 0.0 <= self.chance <= 1.0:
@@ -81,6 +90,7 @@ class Rule:
                 skip=int(_number(values, "skip", 0)),
                 times=None if (n := _optional(values, "times", 1)) is None else int(n),
                 chance=_number(values, "chance", 1.0),
+                pid=None if (p := _optional(values, "pid", None)) is None else int(p),
             )
         except ValueError as error:
             raise ScriptError(f"a rule cannot be read: {error}") from error

@@ -4,6 +4,7 @@ The effect happens at the end and only when it ends well. A failure that a test 
 operation shows itself there, after the call that began it was answered with success.
 """
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,22 @@ class Operation:
     def done(self) -> bool:
         """Whether it has ended, well or badly."""
         return self.progress >= 1.0
+
+
+def operation_headers(
+    url: str, *, retry_after: float | None = None, location: str | None = None
+) -> dict[str, str]:
+    """The headers by which a cloud says where a long operation can be followed.
+
+    `url` is where its state is read (`Azure-AsyncOperation` and, by other clouds,
+    `Operation-Location`); `location` is where its result will be.
+    """
+    headers = {"Azure-AsyncOperation": url, "Operation-Location": url}
+    if location is not None:
+        headers["Location"] = location
+    if retry_after is not None:
+        headers["Retry-After"] = f"{retry_after:g}"
+    return headers
 
 
 @dataclass(slots=True)
@@ -75,6 +92,27 @@ class Operations:
             self._timeline.after(takes, lambda: self._end(running, effect))
             return self._view(running)
 
+    def open(self, action: str, target: str) -> Operation:
+        """Start one whose end comes from outside, by `finish`."""
+        with self._timeline.turn():
+            ref = f"op-{len(self._running) + 1:08d}"
+            rule = self._faults.pick(action, Moment.OPERATION)
+            failure = rule.problem() if rule else None
+            running = _Running(ref, action, target, self._timeline.now(), math.inf, failure)
+            self._running[ref] = running
+            return self._view(running)
+
+    def finish(self, ref: str, error: Problem | None = None) -> None:
+        """End one that was opened, well or badly; only the first end counts."""
+        with self._timeline.turn():
+            running = self._running.get(ref)
+            if running is None:
+                raise NotFound(f"no operation {ref}")
+            if not running.ended:
+                running.error = running.error or error
+                running.ends = self._timeline.now()
+                running.ended = True
+
     def get(self, ref: str) -> Operation:
         """How far it is."""
         with self._timeline.turn():
@@ -94,7 +132,8 @@ class Operations:
     def _view(self, running: _Running) -> Operation:
         gone = self._timeline.now() - running.started
         takes = running.ends - running.started
-        progress = 1.0 if running.ended else min(gone / takes if takes > 0 else 0.0, 0.99)
+        part = gone / takes if 0 < takes < math.inf else 0.0
+        progress = 1.0 if running.ended else min(part, 0.99)
         return Operation(
             ref=running.ref,
             action=running.action,

@@ -21,7 +21,6 @@ from bigfleet_fakecloud import (
     Injected,
     Life,
     Operation,
-    Outcome,
     Reply,
     Resource,
     Then,
@@ -34,7 +33,6 @@ from bigfleet_fakecloud import (
 
 TYPES = {"example-standard-4": (4, 16, {"on_demand": 0.40, "spot": 0.12})}
 ZONE = "example-zone-a"
-COMMAND_TAKES = 0.03
 RECLAIMED_AFTER = 120.0
 HOST = Life(
     first="starting",
@@ -64,8 +62,10 @@ class ExampleCloud:
     def __init__(self, seed: int) -> None:
         self.cloud = Cloud("example", seed=seed)
         self.hosts = self.cloud.collection("hosts", HOST)
-        self.guests = Guests()
-        self.outcomes: dict[str, list[Outcome]] = {}
+        self.guests = Guests(self.cloud)
+        self.guests.follow(
+            self.hosts, ("running", "leaving"), lambda host: str(host.fields["user_data"])
+        )
         self.events: list[dict[str, object]] = []
         self.hosts.listen(self._watch)
         routes: list[tuple[str, str, str, Callable[[Call], Reply]]] = [
@@ -92,12 +92,14 @@ class ExampleCloud:
         if kind not in TYPES or zone != ZONE:
             raise BadRequest(f"there is no {kind} in {zone}")
         tags, spot = texts_of(body, "tags"), body.get("spot") is True
+        user_data = text_of(body, "user_data")
 
         def make() -> str:
             self.cloud.stock.check((kind, zone))
             ref = self.cloud.new_ref("h-")
             self.cloud.stock.hold(ref, (kind, zone))
-            self.hosts.create(ref, {"type": kind, "zone": zone, "spot": spot}, tags)
+            fields = {"type": kind, "zone": zone, "spot": spot, "user_data": user_data}
+            self.hosts.create(ref, fields, tags)
             return ref
 
         ref = self.cloud.tokens.once("CreateHost", text_of(body, "token"), (kind, zone), make)
@@ -142,11 +144,7 @@ class ExampleCloud:
     def run(self, call: Call) -> Reply:
         """A script inside a host, which takes its time."""
         ref, script = self._running(call), text_of(call.only("script"), "script")
-        ended: list[Outcome] = []
-        operation = self.cloud.operations.begin(
-            "RunCommand", ref, COMMAND_TAKES, lambda: ended.append(self.guests.run(ref, script))
-        )
-        self.outcomes[operation.ref] = ended
+        operation = self.guests.begin(ref, script, action="RunCommand")
         return Reply(202, self._command(operation))
 
     def command(self, call: Call) -> Reply:
@@ -178,28 +176,28 @@ class ExampleCloud:
         return host.ref
 
     def _shown(self, host: Resource) -> dict[str, object]:
+        shown = {key: value for key, value in host.fields.items() if key != "user_data"}
         return {
             "id": host.ref,
             "state": host.state,
             "tags": dict(host.tags),
             "created": host.created,
-            "address": "192.0.2.1",
-            "node": self.guests.of(host.ref).cluster,
-            **host.fields,
+            "address": self.guests.address(host.ref),
+            "node": self.guests.cluster(host.ref),
+            **shown,
         }
 
     def _command(self, operation: Operation) -> dict[str, object]:
-        ended = self.outcomes[operation.ref]
-        result = ended[0] if ended else Outcome(1, operation.error.text if operation.error else "")
+        result = self.guests.outcome(operation.ref)
+        code, stderr = (result.exit_code, result.stderr) if result else (1, "")
+        if operation.error is not None:
+            code, stderr = 1, operation.error.text
         return {
-            "id": operation.ref, "done": operation.done,
-            "exit_code": result.exit_code, "stderr": result.stderr,
+            "id": operation.ref, "done": operation.done, "exit_code": code, "stderr": stderr,
         }  # fmt: skip
 
     def _watch(self, before: Resource | None, after: Resource | None) -> None:
-        """Announce what happens to hosts, and forget the inside of those that are gone."""
-        if before is not None and (after is None or after.state in HOST.released):
-            self.guests.forget(before.ref)
+        """Announce what happens to hosts."""
         if after is not None and after.state == "leaving":
             ends = after.changed + RECLAIMED_AFTER
             self.events.append({"number": len(self.events) + 1, "host": after.ref, "ends": ends})
