@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import uvicorn
+from starlette.types import ASGIApp
 
+from bigfleet_base.http import HttpLimits
+from bigfleet_base.http.connections import ConnectionTable
 from bigfleet_dashboard.config import Config
 from bigfleet_dashboard.errors import ConfigError
 from bigfleet_dashboard.sources.collector import Collector
@@ -19,6 +22,7 @@ from bigfleet_dashboard.web import views
 from bigfleet_dashboard.web.api import Api
 from bigfleet_dashboard.web.app import make_app
 from bigfleet_dashboard.web.events import News
+from bigfleet_dashboard.web.limited import PAGE_LIMITS, limited_protocol
 from bigfleet_dashboard.whatif.service import WhatIf
 
 _log = logging.getLogger(__name__)
@@ -40,6 +44,17 @@ class _Server(uvicorn.Server):
         yield
 
 
+def page_server(app: ASGIApp, limits: HttpLimits = PAGE_LIMITS) -> uvicorn.Server:
+    """The server of the page, with bounded connections."""
+    return _Server(
+        uvicorn.Config(
+            app, http=limited_protocol(ConnectionTable(limits.connections), limits),  # type: ignore[arg-type]
+            ws="none", log_config=None, access_log=False, lifespan="off",
+            timeout_graceful_shutdown=1, server_header=False, proxy_headers=False,
+        )
+    )  # fmt: skip
+
+
 async def serve(
     config: Config,
     stop: asyncio.Event,
@@ -57,12 +72,7 @@ async def serve(
         _log.warning(
             "everybody who reaches this address may look", extra={"addr": f"{host}:{port}"}
         )
-    server = _Server(
-        uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1,
-            server_header=False, proxy_headers=False,
-        )
-    )  # fmt: skip
+    server = page_server(app)
     tasks = [
         asyncio.create_task(collector.run(), name="collector"),
         asyncio.create_task(news.run(), name="news"),
@@ -98,7 +108,7 @@ def _bind(config: Config) -> socket.socket:
             f"cannot listen on {config.host}:{config.port}: {error.strerror}; choose another with "
             "--listen host:port"
         ) from error
-    sock.listen(256)
+    sock.listen(PAGE_LIMITS.backlog)
     sock.setblocking(False)
     return sock
 

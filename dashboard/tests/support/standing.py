@@ -7,17 +7,18 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from bigfleet_base.http import HttpLimits
 from bigfleet_dashboard.config import Config
-from bigfleet_dashboard.serving import _Server
+from bigfleet_dashboard.serving import page_server
 from bigfleet_dashboard.sources.channels import Channels
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.web import views
 from bigfleet_dashboard.web.api import Api
 from bigfleet_dashboard.web.app import make_app
 from bigfleet_dashboard.web.events import News
+from bigfleet_dashboard.web.limited import PAGE_LIMITS
 from bigfleet_dashboard.whatif.service import WhatIf
 
 
@@ -40,15 +41,17 @@ class Door:
 
 
 @asynccontextmanager
-async def a_page_over(fleet: Fleet) -> AsyncIterator[tuple[str, Door]]:
+async def a_page_over(
+    fleet: Fleet, limits: HttpLimits = PAGE_LIMITS
+) -> AsyncIterator[tuple[str, Door]]:
     """Where the page is, and the door in front of it."""
     news = News(fleet, lambda: views.overview(fleet))
     api = Api(fleet, news, WhatIf(fleet, Channels(None)), None)
     door = Door(make_app(fleet, Config(coordinators=("127.0.0.1:1",)), api))
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
-    sock.listen(64)
-    server = _Server(uvicorn.Config(door, log_level="error", lifespan="off"))
+    sock.listen(limits.backlog)
+    server = page_server(door, limits)
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     telling = asyncio.create_task(news.run())
     try:
