@@ -17,6 +17,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCK := requirements/dev.lock
 
+# Tests and demos start hundreds of processes: without compiled modules each of them reads the source
+# of every library again, which costs a shard twice its time to start.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Compiled kernels stay inside the checkout: a second run of anything finds them again.
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba
 
@@ -42,8 +46,11 @@ run: kernels $(if $(KUBE),kube-tools) ## Start the whole system and print the da
 	@exec $(if $(KUBE),env PYTHONPATH=tools:tests/support $(BIN)/python tools/run_kube.py,$(BIN)/bigfleet demo) $(ARGS)
 
 .PHONY: test
-test: kernels ## Run the tests; ONLY=unit,property,golden,closedloop,integration picks rungs
-	@$(BIN)/python tools/run_tests.py $(if $(ONLY),--only "$(ONLY)") $(ARGS)
+test: kernels ## Run the tests; ONLY=unit,property,golden,closedloop,integration picks rungs, ALL=1 every size
+	@$(BIN)/python tools/run_tests.py $(if $(ONLY),--only "$(ONLY)") $(if $(ALL),--all) $(NO_SKIPS) $(ARGS)
+
+# STRICT=1: a test that is skipped, because a program is missing, is a failure. CI says so.
+NO_SKIPS = $(if $(STRICT),--no-skips)
 
 .PHONY: test-deep
 test-deep: kernels ## Run everything at nightly size, the deep tests included
@@ -151,9 +158,12 @@ crds: $(STAMP) ## Write the reference of the custom resources from api/crd
 kube-tools: ## Build the pinned Kubernetes binaries into a cache; the first time takes 6 to 10 minutes
 	@PYTHONPATH=tools $(PYTHON) -m kube.binaries $(BINARIES)
 
-.PHONY: prometheus
+.PHONY: prometheus chromium
 prometheus: ## Install Debian's Prometheus and promtool where that is possible; says so where not
-	@tools/prometheus.sh
+	@tools/debian_package.sh prometheus "promised queries and alert rules" prometheus promtool
+
+chromium: ## Install Debian's Chromium where that is possible; says so where not
+	@tools/debian_package.sh chromium "the dashboard's screens" chromium
 
 # Most of these tests wait for others most of the time, so two run side by side, each on control planes
 # of its own. The long ones, marked deep as everywhere, measure: one at a time. Where ARGS chooses, one of the two
@@ -163,9 +173,9 @@ E2E := $(wildcard tests/e2e */tests/e2e providers/*/tests/e2e)
 .PHONY: e2e
 e2e: kernels kube-tools prometheus ## The real Kubernetes and the real Prometheus; SHORT=1 leaves the long tests out
 	@$(BIN)/pytest $(E2E) tests/queries --timeout=600 -rs -n 2 --dist worksteal \
-		-m "(e2e or queries) and not deep" $(ARGS) $(NONE)
+		-m "(e2e or queries) and not deep" $(NO_SKIPS) $(ARGS) $(NONE)
 ifndef SHORT
-	@$(BIN)/pytest $(E2E) --timeout=600 -m "e2e and deep" $(ARGS) $(NONE)
+	@$(BIN)/pytest $(E2E) --timeout=600 -m "e2e and deep" $(NO_SKIPS) $(ARGS) $(NONE)
 endif
 
 .PHONY: charts

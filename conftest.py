@@ -1,9 +1,8 @@
-"""What all tests of the repository share: rungs, the compile cache, the generators' settings, and
-logging as it was before each of them.
+"""What all tests of the repository share: rungs, their order, the compile cache, the generators'
+settings, what is said of skipped tests, and logging as it was before each of them.
 
 A test's rung is the folder below `tests` in which it lies (`bigfleet/tests/unit/...` is `unit`), so
-nobody has to remember to mark it, and a test outside every rung is refused: no command would ever
-run it.
+that it needs no marker, and a test outside every rung is refused: no command would ever run it.
 """
 
 import logging
@@ -12,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
+import long_tests
 import pytest
+import skipped_tests
 
 # pytest names a test after its path, `bigfleet.tests.unit...`, and would take the folder bigfleet/
 # for the package of that name unless the real one is there first.
@@ -63,3 +64,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 f"{item.path} lies in no rung; move it to tests/<one of {', '.join(sorted(RUNGS))}>"
             )
         item.add_marker(rung)
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = long_tests.spread_long_tests(items, workers)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    skipped_tests.add_option(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    skipped_tests.fail_when_skipped(session)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    skipped_tests.print_last_line(config)

@@ -2,6 +2,10 @@
 
 Chooses by folder, not by marker, so that a single rung does not pay for importing the others.
 Everything after the known options goes to pytest unchanged.
+
+There are three sizes. What a change runs shows every behaviour once; `--all` (`make test ALL=1`)
+adds the tests marked exhaustive and larger numbers of generated cases; `--deep` (`make test-deep`)
+adds the tests marked deep. `docs/internals/testing.md` lists what runs at which size.
 """
 
 import argparse
@@ -14,8 +18,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 RUNGS = ("unit", "property", "golden", "closedloop", "dst", "integration", "crash", "queries")
+USUAL = "not exhaustive and not deep and not e2e"
 WITHOUT_DEEP = "not deep and not e2e"
 WITH_DEEP = "not e2e"
+WORKERS_PER_CORE = 2
+"""Half of the time a worker waits: for processes that start, for a lease that runs out."""
 MOST_WORKERS = 8
 LONG_TIMEOUT_SECONDS = 3_600
 
@@ -48,18 +55,18 @@ def folders_of(root: Path, rungs: Sequence[str]) -> list[Path]:
 
 
 def pytest_arguments(
-    root: Path, rungs: Sequence[str], *, deep: bool, nightly: bool = False
+    root: Path, rungs: Sequence[str], *, deep: bool, everything: bool = False, nightly: bool = False
 ) -> list[str]:
     """The arguments for pytest, or an empty list when no folder of these rungs exists."""
     chosen = (*rungs, "deep") if deep else tuple(rungs)
     folders = folders_of(root, chosen)
     if not folders:
         return []
-    workers = min(os.cpu_count() or 1, MOST_WORKERS)
+    workers = min(WORKERS_PER_CORE * (os.cpu_count() or 1), MOST_WORKERS)
     return [
         *(str(folder.relative_to(root)) for folder in folders),
         "-m",
-        WITH_DEEP if deep else WITHOUT_DEEP,
+        WITH_DEEP if deep else WITHOUT_DEEP if everything else USUAL,
         "-n",
         str(workers),
         "--dist=worksteal",
@@ -72,14 +79,19 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="make test", description=__doc__)
     parser.add_argument("--only", default="", help="rungs, separated by commas or spaces")
     parser.add_argument("--deep", action="store_true", help="include the tests marked deep")
+    parser.add_argument("--all", action="store_true", help="every size, as .ci/run does")
     options, rest = parser.parse_known_args(argv)
     try:
         rungs = parse_rungs(options.only)
     except UnknownRungError as error:
         print(error, file=sys.stderr)
         return 2
+    if options.all:
+        os.environ.setdefault("MODE", "all")
     nightly = os.environ.get("MODE") == "nightly"
-    arguments = pytest_arguments(ROOT, rungs, deep=options.deep, nightly=nightly)
+    arguments = pytest_arguments(
+        ROOT, rungs, deep=options.deep, everything=options.all, nightly=nightly
+    )
     if not arguments:
         print(f"No tests lie in {', '.join(rungs)} yet", file=sys.stderr)
         return int(pytest.ExitCode.NO_TESTS_COLLECTED)

@@ -17,14 +17,12 @@ from typing import Any
 
 import pytest
 import yaml
+from skipped_tests import missing_program
 from whole_system import Target, answers, eventually
 
 from kube import ports
 from kube.processes import Process
 
-MISSING = (
-    "NOT RUN: there is no {name} here. `make prometheus` installs Debian's package (it needs root)"
-)
 Labels = frozenset[tuple[str, str]]
 
 
@@ -36,7 +34,7 @@ def binary(name: str) -> str:
     """Where `prometheus` or `promtool` is; the test does not run where it is not."""
     found = shutil.which(name)
     if found is None:
-        pytest.skip(MISSING.format(name=name))
+        pytest.skip(missing_program("Prometheus", "prometheus"))
     return found
 
 

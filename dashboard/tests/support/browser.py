@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import aiohttp
 import pytest
+from skipped_tests import missing_program
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS: Final = (
@@ -33,7 +34,7 @@ def find_chromium() -> str | None:
 
 needs_chromium: Final = pytest.mark.skipif(
     find_chromium() is None,
-    reason="NO CHROMIUM HERE: no screen was looked at. On Debian: apt-get install chromium",
+    reason=missing_program("Chromium", "chromium"),
 )
 
 

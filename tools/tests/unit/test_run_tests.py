@@ -65,9 +65,18 @@ def test_deep_tests_run_only_when_asked_for(checkout: Path) -> None:
     deep = run_tests.pytest_arguments(checkout, run_tests.RUNGS, deep=True)
 
     assert "bigfleet/tests/deep" not in usual
-    assert run_tests.WITHOUT_DEEP in usual
+    assert run_tests.USUAL in usual
     assert "bigfleet/tests/deep" in deep
     assert run_tests.WITH_DEEP in deep
+
+
+def test_every_size_runs_only_when_asked_for(checkout: Path) -> None:
+    everything = run_tests.pytest_arguments(checkout, run_tests.RUNGS, deep=False, everything=True)
+
+    assert "not exhaustive" in run_tests.USUAL
+    assert run_tests.WITHOUT_DEEP in everything
+    assert "exhaustive" not in run_tests.WITHOUT_DEEP
+    assert "bigfleet/tests/deep" not in everything
 
 
 def test_no_folder_means_no_run_instead_of_everything(checkout: Path) -> None:
