@@ -43,7 +43,7 @@ from bigfleet_providerkit.spec import ProviderSpec
 from bigfleet_providerkit.store.interface import Store
 from bigfleet_providerkit.store.memory import MemoryStore
 from bigfleet_providerkit.store.sqlite import SqliteStore
-from bigfleet_providerkit.substrate import ChecksPermissions, Closes, Substrate
+from bigfleet_providerkit.substrate import ChecksPermissions, Closes, Serves, Substrate
 from bigfleet_providerkit.tls.files import TlsFiles
 from bigfleet_providerkit.tracing.traces import Traces
 
@@ -196,6 +196,8 @@ async def start(
         )  # fmt: skip
         if loaded.fresh:
             await _adopt_first(running, loaded)
+        if isinstance(substrate, Serves):
+            await substrate.serve()
         if listen:
             await _listen(running)
         resumed = resume_all(

@@ -59,7 +59,12 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host as the substrate shows it."""
+    """A host as the substrate shows it.
+
+    `provider_id` is what the cloud's controller manager writes as the providerID of its Node, for
+    example `aws:///eu-west-1a/i-1`; the part after its last slash is `ref`. Empty where the node's
+    providerID is `ref` itself.
+    """
 
     ref: str
     machine_id: str = ""
@@ -74,6 +79,7 @@ class Host:
     pin: str = ""
     node_name: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
+    provider_id: str = ""
 
     def with_notes(self, **notes: str) -> "Host":
         """The same host with some notes added."""
@@ -101,6 +107,7 @@ class HostCommand:
     grace: int = 0
     label: str = ""
     taints: tuple[str, ...] = ()
+    provider_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +240,15 @@ class ChecksPermissions(Protocol):
 
     async def missing_permissions(self) -> Sequence[str]:
         """The names of those that are not granted; asked for by `check`."""
+        ...
+
+
+@runtime_checkable
+class Serves(Protocol):
+    """Optional: a substrate that listens, for example to agents of its hosts."""
+
+    async def serve(self) -> None:
+        """Listen; called by the start of a provider and not by `check`, which may run beside it."""
         ...
 
 

@@ -55,7 +55,7 @@ def a_command(
     script = command.script.replace("/run/bigfleet", f"{folder}/run")
     return HostCommand(
         command.kind, script, command.limit, command.operation_id, command.secret,
-        command.cluster, command.grace, command.label, command.taints,
+        command.cluster, command.grace, command.label, command.taints, command.provider_id,
     )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ async def test_a_real_agent_polls_runs_the_hook_and_acknowledges(tmp_path: Path)
             a_hook(tmp_path, 3)
             call = HookCall(CommandKind.DRAIN, "x", "label", "machine", "op-2", 20.0, grace=1)
             failed = await channel.run(host, command_for(call))
-            assert (failed.exit_code, failed.stderr.strip()) == (1, "said")
+            assert (failed.exit_code, failed.stderr.strip()) == (1, "said  (exit code 3)")
         finally:
             os.killpg(agent.pid, signal.SIGKILL)
             await agent.wait()
@@ -313,7 +313,8 @@ async def test_a_guest_agent_gets_the_blob_in_pieces(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "said\n")
     assert (tmp_path / "got").read_bytes() == big
     assert len(guest.writes) == 3
-    assert not (tmp_path / "guest-op-1").exists()
+    assert (tmp_path / "guest").stat().st_mode & 0o777 == 0o700
+    assert list((tmp_path / "guest").iterdir()) == []
     slow = HostCommand(CommandKind.DRAIN, "exec sleep 5", 0.05, "op-2")
     with pytest.raises(HookFailed, match="did not end"):
         await channel.run(Host("d-1"), slow)

@@ -38,6 +38,7 @@ class HostFolder:
         return HookCall(
             kind, str(self.hook), "label", "m'a\"chine", operation, 33.9,
             cluster=str(fields.get("cluster", "clus ter")), grace=7, taints=("a=b:NoSchedule",),
+            provider_id="cloud:///zone/h-1",
         )  # fmt: skip
 
     def run(self, command: HostCommand, blob: bytes = b"", exit_code: int = 0) -> HostResult:
@@ -70,7 +71,8 @@ def test_the_hook_knows_machine_provider_taints_and_time_left(host: HostFolder) 
     host.run(command_for(host.call(CommandKind.DRAIN)))
     seen = Path(f"{host.log}.env").read_text()
     assert "BIGFLEET_MACHINE_ID=m'a\"chine\n" in seen
-    assert "BIGFLEET_PROVIDER_ID=label\n" in seen
+    assert "BIGFLEET_PROVIDER=label\n" in seen
+    assert "BIGFLEET_PROVIDER_ID=cloud:///zone/h-1\n" in seen
     assert "BIGFLEET_TAINTS=a=b:NoSchedule\n" in seen
     assert "BIGFLEET_TIMEOUT=33\n" in seen
     assert host.log.read_text() == "drain --grace 7\n"
@@ -132,3 +134,19 @@ def test_the_default_hook_runs_a_program_and_waits_for_ready(tmp_path: Path) -> 
     assert bootstrap("drain", "--grace", "0") == 0
     assert not (tmp_path / "state" / "cluster").exists()
     assert bootstrap("drain", "--grace", "0") == 0
+
+
+def test_a_probe_leaves_the_blob_of_a_hook_that_is_at_work(host: HostFolder) -> None:
+    host.run_folder.mkdir(mode=0o700)
+    blob = host.run_folder / "blob"
+    blob.write_text("secret")
+    assert host.run(command_for(host.call(CommandKind.PROBE))).exit_code == 1
+    assert blob.read_text() == "secret"
+
+
+def test_a_delivery_removes_what_an_earlier_one_left(host: HostFolder) -> None:
+    host.run_folder.mkdir(mode=0o700)
+    stray = host.run_folder / "blob.op-0"
+    stray.write_text("secret")
+    assert host.run(command_for(host.call(CommandKind.CONFIGURE)), b"blob").exit_code == 0
+    assert not stray.exists()

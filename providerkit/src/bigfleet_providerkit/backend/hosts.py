@@ -31,6 +31,7 @@ def host_of(record: Record, ledger: Ledger) -> Host:
         pin=notes.pin,
         node_name=notes.node_name or (record.create_op and host_name(record.create_op)),
         notes=notes.notes,
+        provider_id=notes.provider_id,
     )
 
 
@@ -46,6 +47,7 @@ def notes_of(host: Host, now: float) -> NotesRow:
         zone=host.zone,
         instance_type=host.instance_type,
         notes=dict(host.notes),
+        provider_id=host.provider_id,
     )
 
 

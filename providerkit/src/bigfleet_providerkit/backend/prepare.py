@@ -54,6 +54,10 @@ async def check_start(spec: ProviderSpec[O], options: O, *, fake: bool, store_gi
         await spec.credentials(options)
     except OptionError as error:
         problems.append(str(error))
+    missing = options.missing()
+    if missing:
+        plural = "s" if len(missing) > 1 else ""
+        problems.append(f"missing option{plural}: {', '.join(missing)}")
     if options.state is None and not store_given:
         problems.append("--state is required with a real substrate; give a path on a durable disk")
     if problems:

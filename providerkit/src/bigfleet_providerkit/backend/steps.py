@@ -190,6 +190,7 @@ class Steps:
         self, record: Record, work: Work, kind: CommandKind, *, limit: float, secret: bytes = b""
     ) -> HookCall:
         offering = self._books.offering_of(record.id)
+        host = host_of(record, self._ledger)
         return HookCall(
             kind=kind,
             hook=self._settings.hook,
@@ -201,4 +202,5 @@ class Steps:
             grace=work.grace,
             taints=offering.taints if offering else (),
             secret=secret,
+            provider_id=host.provider_id or host.ref,
         )

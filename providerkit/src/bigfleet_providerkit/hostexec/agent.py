@@ -3,6 +3,11 @@
 `GET /v1/command?machine_id=` is a long poll (204 = nothing), `POST /v1/ack?machine_id=` tells how a
 command ended. The bearer token is an HMAC over machine and Create operation, so a host of an
 earlier life gets nothing. The secret is given by people, never made up: hosts outlive the process.
+
+A command has an `id`, by which it is acknowledged, and the `operation` that it belongs to. The
+agent repeats an acknowledgement until it is answered, so one that was sent while no provider ran
+arrives at the next; whether an operation ended well is asked of the host itself (`probe`). The
+server reads its certificate again when the files change.
 """
 
 import asyncio
@@ -10,7 +15,6 @@ import base64
 import hashlib
 import hmac
 import json
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +22,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bigfleet_providerkit.errors import HookFailed, OptionError, StartError
+from bigfleet_providerkit.hostexec.certificate import ReloadingCertificate
 from bigfleet_providerkit.hostexec.contract import DEFAULT_HOOK, script_text
 from bigfleet_providerkit.hostexec.userdata import written_file
 from bigfleet_providerkit.substrate import CommandKind, Host, HostCommand, HostResult
@@ -25,6 +30,22 @@ from bigfleet_providerkit.substrate import CommandKind, Host, HostCommand, HostR
 LONG_POLL = 25.0
 SHORTEST_SECRET = 32
 LARGEST_BODY = 64 * 1024
+PROGRAM = "/usr/local/sbin/bigfleet-agent"
+# Enabled, so that a host that was stopped and started again polls as before.
+UNIT = f"""\
+[Unit]
+Description=BigFleet agent
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart={PROGRAM}
+Restart=always
+RestartSec=2
+
+[Install]
+WantedBy=multi-user.target
+"""
 Current = Callable[[str], str]
 
 
@@ -55,9 +76,10 @@ def agent_user_data(
     lines = ["#cloud-config", "write_files:"]
     lines += written_file("/etc/bigfleet-agent/config.json", "0600", config)
     lines += written_file("/etc/bigfleet-agent/ca.pem", "0644", ca)
-    lines += written_file("/usr/local/sbin/bigfleet-agent", "0755", script_text("agent.sh"))
-    lines += ["runcmd:", "  - [systemd-run, --unit=bigfleet-agent, --property=Restart=always,"]
-    lines += ["     /usr/local/sbin/bigfleet-agent]"]
+    lines += written_file(PROGRAM, "0755", script_text("agent.sh"))
+    lines += written_file("/etc/systemd/system/bigfleet-agent.service", "0644", UNIT)
+    lines += ["runcmd:", "  - [systemctl, daemon-reload]"]
+    lines += ["  - [systemctl, enable, --now, bigfleet-agent.service]"]
     return "\n".join(lines) + "\n"
 
 
@@ -84,6 +106,7 @@ class AgentChannel:
         self._current = current_operation
         self._boxes: dict[str, _Mailbox] = {}
         self._runner: web.AppRunner | None = None
+        self._probes = 0
         self.port = 0
 
     def token(self, machine: str, operation: str) -> str:
@@ -92,14 +115,9 @@ class AgentChannel:
 
     async def start(self, addr: str, cert: str, key: str) -> None:
         """Listen with TLS."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        try:
-            context.load_cert_chain(cert, key)
-        except (OSError, ssl.SSLError) as error:
-            raise OptionError(f"--bootstrap-tls-cert {cert} cannot be used: {error}") from error
         app = web.Application(client_max_size=LARGEST_BODY)
         app.add_routes([web.get("/v1/command", self._command), web.post("/v1/ack", self._ack)])
+        context = ReloadingCertificate(Path(cert), Path(key)).context()
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         host, _, port = addr.rpartition(":")
@@ -120,16 +138,23 @@ class AgentChannel:
     async def run(self, host: Host, command: HostCommand) -> HostResult:
         """Leave a command for the host and wait for its acknowledgement."""
         box = self._boxes.setdefault(host.machine_id, _Mailbox())
+        name = command.operation_id
         if command.kind is CommandKind.PROBE:
-            return HostResult(0 if box.done == command.operation_id else 1)
+            if box.done == command.operation_id:
+                return HostResult(0)
+            # An acknowledgement of the operation itself must not pass for one of the probe.
+            self._probes += 1
+            name = f"probe-{self._probes}-{command.operation_id}"
         body: dict[str, object] = {
-            "id": command.operation_id,
+            "id": name,
+            "operation": command.operation_id,
             "type": str(command.kind),
             "cluster_id": command.cluster,
             "blob": base64.b64encode(command.secret).decode(),
             "grace_seconds": command.grace,
             "timeout_seconds": max(1, int(command.limit)),
-            "provider_id": command.label,
+            "provider": command.label,
+            "provider_id": command.provider_id,
             "taints": " ".join(command.taints),
         }
         pending = _Pending(body, asyncio.get_running_loop().create_future())

@@ -40,6 +40,7 @@ class HookCall:
     grace: int = 0
     taints: tuple[str, ...] = ()
     secret: bytes = b""
+    provider_id: str = ""
 
 
 def command_for(call: HookCall, *, blob_from: str = FROM_STDIN) -> HostCommand:
@@ -54,7 +55,8 @@ def command_for(call: HookCall, *, blob_from: str = FROM_STDIN) -> HostCommand:
         "BIGFLEET_OPERATION": call.operation_id,
         "BIGFLEET_TIMEOUT": str(max(1, int(call.limit))),
         "BIGFLEET_MACHINE_ID": call.machine_id,
-        "BIGFLEET_PROVIDER_ID": call.label,
+        "BIGFLEET_PROVIDER": call.label,
+        "BIGFLEET_PROVIDER_ID": call.provider_id,
         "BIGFLEET_TAINTS": " ".join(call.taints),
     }
     lines = [f"{name}={shlex.quote(value)}; export {name}" for name, value in variables.items()]
@@ -62,7 +64,7 @@ def command_for(call: HookCall, *, blob_from: str = FROM_STDIN) -> HostCommand:
     script = "#!/bin/sh\n" + "\n".join(lines) + "\n" + body
     return HostCommand(
         call.kind, script, call.limit, call.operation_id, call.secret,
-        call.cluster, call.grace, call.label, call.taints,
+        call.cluster, call.grace, call.label, call.taints, call.provider_id,
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """The guest channel: a hypervisor's agent inside the machine writes a file and runs a program.
 
-The blob is written to /run in pieces, the wrapper is started and its status polled until it ends.
-The blob never touches a disk: /run is memory, and the wrapper removes the file however it ends.
+The blob is written in pieces into a folder of /run that only root may enter, the wrapper is started
+and its status polled until it ends. The blob never touches a disk: /run is memory, and the wrapper
+removes the file however it ends, with what an earlier delivery may have left.
 """
 
 from collections.abc import Awaitable, Callable
@@ -52,16 +53,22 @@ class GuestChannel:
         self._folder = folder
 
     async def run(self, host: Host, command: HostCommand) -> HostResult:
-        """Blob first, then the wrapper, then wait."""
+        """The folder, the blob, then the wrapper."""
         ends = self._clock.monotonic() + command.limit
         script = command.script
         if command.kind is CommandKind.CONFIGURE:
-            path = f"{self._folder}-{command.operation_id}"
+            made = await self._run(host, command, folder_script(self._folder), ends)
+            if made.exit_code != 0:
+                return made
+            path = f"{self._folder}/blob.{command.operation_id}"
             pieces = range(0, max(1, len(command.secret)), PIECE)
             for start in pieces:
                 piece = command.secret[start : start + PIECE]
                 await self._agent.write_file(host, path, piece, append=start > 0)
             script = script.replace("BIGFLEET_BLOB_FROM=stdin", f"BIGFLEET_BLOB_FROM={path}")
+        return await self._run(host, command, script, ends)
+
+    async def _run(self, host: Host, command: HostCommand, script: str, ends: float) -> HostResult:
         handle = await self._agent.execute(host, script)
         while True:
             status = await self._agent.status(host, handle)
@@ -71,3 +78,8 @@ class GuestChannel:
             if self._clock.monotonic() > ends:
                 raise HookFailed(f"{command.kind} did not end within {command.limit:.0f} s")
             await self._pause()
+
+
+def folder_script(folder: str) -> str:
+    """Makes the folder of the blob, which no other user may enter, and empties it of blobs."""
+    return f"umask 077\nmkdir -p {folder} && chmod 700 {folder} && rm -f {folder}/blob.*\n"

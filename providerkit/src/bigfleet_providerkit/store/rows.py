@@ -81,6 +81,7 @@ class NotesRow(msgspec.Struct, omit_defaults=True):
     zone: str = ""
     instance_type: str = ""
     notes: dict[str, str] = {}
+    provider_id: str = ""
 
 
 META_KEY = b"counters"

@@ -8,7 +8,10 @@ mkdir -p "$BIGFLEET_RUN" && chmod 700 "$BIGFLEET_RUN" || exit 1
 BIGFLEET_BLOB="$BIGFLEET_RUN/blob"
 export BIGFLEET_BLOB
 
-bigfleet_clean() { rm -f "$BIGFLEET_BLOB" "$BIGFLEET_BLOB.part"; }
+# A probe leaves the blob alone: the hook of another call may be at work on it.
+bigfleet_clean() {
+    [ "$BIGFLEET_KIND" = probe ] || rm -f "$BIGFLEET_BLOB" "$BIGFLEET_BLOB".*
+}
 trap 'bigfleet_clean' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
