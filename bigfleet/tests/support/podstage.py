@@ -8,7 +8,9 @@ from random import Random
 
 from bigfleet.kube import EventRecorder
 from bigfleet.observe.podcontroller import PodControllerMetrics
+from bigfleet.podcontroller.coming import ComingNodes
 from bigfleet.podcontroller.controller import PodController
+from bigfleet.podcontroller.notices import PodNotices
 from bigfleet.podcontroller.ownership import Ownership
 from bigfleet.podcontroller.request import request_name
 from bigfleet.podcontroller.server import Watches
@@ -29,11 +31,16 @@ class PodStage:
         self.metrics = PodControllerMetrics(version="1")
         client = self.api.client()
         events = EventRecorder(client, "bigfleet-pod-controller")
-        self.ownership = Ownership(lambda: clock.now() / 1e9)
-        stuck = StuckPods(again, lambda: clock.now() / 1e9)
+
+        def unix_s() -> float:
+            return clock.now() / 1e9
+
+        self.ownership = Ownership(unix_s)
+        stuck, coming = StuckPods(again, unix_s), ComingNodes(unix_s)
+        self.notices = PodNotices(events, unix_s)
         self.controller = PodController(
-            client, events, self.ownership, self.metrics, Random(1), {}, stuck,
-            adopts=adopts, workers=4,
+            client, self.notices, self.ownership, self.metrics, Random(1), {}, stuck,
+            coming, adopts=adopts, workers=4,
         )  # fmt: skip
         self.watches = Watches(client, self.controller, self.ownership)
         self._events = events

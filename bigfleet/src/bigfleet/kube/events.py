@@ -2,7 +2,9 @@
 
 Emitting never waits and never fails: events go into a bounded queue that one writer empties, and
 the oldest is dropped when it is full. The same words about the same object are one event whose
-count grows. Events are advice; nothing depends on them.
+count grows. An event of one occurrence (`once`) is written a single time, whatever its words: its
+name follows from the occurrence, so that neither a second replica nor a restart writes another.
+Events are advice; nothing depends on them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ T = TypeVar("T")
 
 QUEUE: Final = 1000
 REMEMBERED: Final = 4096
-"""Events whose count is kept up; older ones start anew."""
+"""Events whose count is kept up; older ones start again at one."""
 AT_MOST_EVERY: Final = 60.0
 """Seconds between two writes of the same event; what comes in between is only counted."""
 
@@ -57,6 +59,7 @@ class _Told:
     message: str
     name: str
     first_seen: str
+    is_once: bool = False
     count: int = 0
     written: int = 0
     written_at: float = float("-inf")
@@ -65,39 +68,44 @@ class _Told:
 class EventRecorder:
     """Emits events in the name of one component."""
 
-    def __init__(self, client: KubeClient, component: str, *, instance: str = "") -> None:
+    def __init__(
+        self, client: KubeClient, component: str, *, instance: str = "", queue: int = QUEUE
+    ) -> None:
         self._client = client
         self._component = component
         self._instance = instance or component
+        self._queue = queue
         self._told: OrderedDict[tuple[ObjectRef, str, str], _Told] = OrderedDict()
         self._waiting: OrderedDict[tuple[ObjectRef, str, str], None] = OrderedDict()
         self._bell = Bell()
         self.dropped = 0
 
-    def normal(self, ref: ObjectRef, reason: str, message: str) -> None:
-        """Something went as it should."""
-        self._emit(ref, reason, message, warning=False)
+    def normal(self, ref: ObjectRef, reason: str, message: str, *, once: str = "") -> None:
+        """Something went as it should. `once` names the occurrence, where it is one."""
+        self._emit(ref, reason, message, once, warning=False)
 
-    def warn(self, ref: ObjectRef, reason: str, message: str) -> None:
+    def warn(self, ref: ObjectRef, reason: str, message: str, *, once: str = "") -> None:
         """Something needs a person's eye. `reason` is one word in CamelCase."""
-        self._emit(ref, reason, message, warning=True)
+        self._emit(ref, reason, message, once, warning=True)
 
-    def _emit(self, ref: ObjectRef, reason: str, message: str, *, warning: bool) -> None:
-        key = (ref, reason, message)
+    def _emit(self, ref: ObjectRef, reason: str, message: str, once: str, *, warning: bool) -> None:
+        key = (ref, reason, once or message)
         told = self._told.get(key)
         if told is None:
             told = self._told[key] = _Told(
-                ref, warning, reason, message[:1024], self._name(key), self._now()
+                ref, warning, reason, message[:1024], self._name(key), self._now(), bool(once)
             )
-            if len(self._told) > REMEMBERED:
+            if len(self._told) > max(REMEMBERED, 2 * self._queue):
                 self._told.popitem(last=False)
+        elif once:
+            return
         self._told.move_to_end(key)
         told.count += 1
         recently = self._client.clock.monotonic() - told.written_at < AT_MOST_EVERY
         if recently or key in self._waiting:
             return
         self._waiting[key] = None
-        if len(self._waiting) > QUEUE:
+        if len(self._waiting) > self._queue:
             self._waiting.popitem(last=False)
             self.dropped += 1
         self._bell.set()
@@ -126,7 +134,8 @@ class EventRecorder:
             else:
                 await self._client.create(EVENTS, self._body(told, namespace), namespace)
         except AlreadyExistsError:
-            await self._recount_quietly(told, namespace, count)
+            if not told.is_once:
+                await self._recount_quietly(told, namespace, count)
         except KubeError as error:
             log.warning("event not written", reason=told.reason, error=str(error))
             return
@@ -167,8 +176,9 @@ class EventRecorder:
     def _name(self, key: tuple[ObjectRef, str, str]) -> str:
         ref, reason, message = key
         words = "\0".join((ref.uid, ref.kind, self._component, reason, message))
-        # The same name from both replicas, so that two never tell the same twice.
-        return f"{ref.name[:200]}.{hashlib.sha256(words.encode()).hexdigest()[:16]}"
+        # The same name from both replicas, so that two never tell the same twice. A name that was
+        # cut must not end in what only stands between letters, or the API server refuses it.
+        return f"{ref.name[:200].rstrip('.-')}.{hashlib.sha256(words.encode()).hexdigest()[:16]}"
 
     def _now(self) -> str:
         return self._client.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

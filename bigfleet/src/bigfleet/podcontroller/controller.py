@@ -18,19 +18,19 @@ from bigfleet.kube import (
     AlreadyExistsError,
     Change,
     ConflictError,
-    EventRecorder,
     InvalidError,
     KubeClient,
     KubeError,
     NotFoundError,
-    ObjectRef,
 )
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
 from bigfleet.model import QuantityError, parse_resources
+from bigfleet.podcontroller.coming import ComingNodes
 from bigfleet.podcontroller.demand import Verdict, verdict
+from bigfleet.podcontroller.notices import PodNotices
 from bigfleet.podcontroller.ownership import Ownership, Whose
 from bigfleet.podcontroller.penalties import Defaults
-from bigfleet.podcontroller.pods import Pod, Request, UpcomingNode
+from bigfleet.podcontroller.pods import Node, Pod, Request, UpcomingNode
 from bigfleet.podcontroller.request import Document, request_name, translate
 from bigfleet.podcontroller.stuck import StuckPods, is_met, second_name, second_of
 from bigfleet.wire.backoff import Backoff
@@ -41,6 +41,10 @@ ASKED_AGAIN: Final = (
     "It fits on no node although everything that was asked for has come: room for it is asked for "
     "once more."
 )
+NOTICE_SECONDS: Final = 2.0
+"""Between two looks at what the owners of waiting Pods have to know."""
+_IN_ONE_GO: Final = 500
+"""Pods looked at before others get their turn."""
 Key = tuple[str, str]
 """Namespace and name of a Pod."""
 _log = logging.getLogger(__name__)
@@ -64,20 +68,24 @@ class PodController:
     def __init__(
         self,
         client: KubeClient,
-        events: EventRecorder,
+        notices: PodNotices,
         ownership: Ownership,
         counts: Counts,
         rng: Random,
         defaults: Defaults,
         stuck: StuckPods,
+        coming: ComingNodes,
         *,
         adopts: bool,
         workers: int,
     ) -> None:
-        self._client, self._events, self._ownership = client, events, ownership
+        self._client, self._notices, self._ownership = client, notices, ownership
         self._counts, self._rng, self._defaults = counts, rng, defaults
         self._stuck, self._adopts, self._workers = stuck, adopts, workers
+        self._coming = coming
         self._pods: dict[Key, Pod] = {}
+        self._waiting: dict[Key, None] = {}
+        """Pods without a node."""
         self._on_node: dict[str, set[Key]] = {}
         self._requests: dict[Key, Request] = {}
         self._of_name: dict[Key, set[str]] = {}
@@ -104,6 +112,7 @@ class PodController:
             return
         key = found.key
         before = self._pods.pop(key, None)
+        self._waiting.pop(key, None)
         if before is not None and before.spec.node_name:
             self._on_node[before.spec.node_name].discard(key)
         pod = change.new
@@ -111,6 +120,8 @@ class PodController:
             self._pods[key] = pod
             if pod.spec.node_name:
                 self._on_node.setdefault(pod.spec.node_name, set()).add(key)
+            else:
+                self._waiting[key] = None
             if before is not None and _facts(before) == _facts(pod):
                 return
         self._put(key)
@@ -137,6 +148,11 @@ class PodController:
     def machine_seen(self, change: Change[UpcomingNode]) -> None:
         """An UpcomingNode came, changed or went."""
         self._stuck.machine_seen(change)
+        self._coming.machine_seen(change)
+
+    def node_seen(self, change: Change[Node]) -> None:
+        """A Node came, changed or went."""
+        self._coming.node_seen(change)
 
     def _node_changed(self, node_name: str) -> None:
         for key in self._on_node.get(node_name, ()):
@@ -159,6 +175,7 @@ class PodController:
                 for _ in range(self._workers):
                     group.create_task(self._work())
                 group.create_task(self._judge_nodes())
+                group.create_task(self._tell_owners())
                 if self._stuck.after:
                     group.create_task(self._judge_stuck())
         finally:
@@ -205,6 +222,7 @@ class PodController:
         pod = self._pods.get(key)
         if pod is None:
             self._again.pop(key, None)
+            self._notices.forget(key)
             await self._drop_others(key, "")
             return "pod_gone"
         uid = pod.metadata.uid
@@ -215,7 +233,7 @@ class PodController:
             return "pod_terminal" if judged is Verdict.TERMINAL else "pod_skipped"
         translation = translate(pod, self._defaults)
         for note in translation.notes:
-            self._warn(pod, note)
+            self._notices.problem(pod, note)
         if translation.request is None:
             await self._drop(key, uid)
             return "pod_skipped"
@@ -253,7 +271,7 @@ class PodController:
                 return await self._update(made, wanted)
             except InvalidError as error:
                 # It would be refused for ever; its owner has to know why nothing comes.
-                self._warn(pod, f"No CapacityRequest can be made for it: {error}")
+                self._notices.problem(pod, f"No CapacityRequest can be made for it: {error}")
                 return "error"
             except NotFoundError:
                 # Its namespace went away under it.
@@ -262,6 +280,7 @@ class PodController:
                 await self._client.merge_patch(
                     READ_REQUESTS, name, _PENDING, namespace, subresource="status"
                 )
+            self._notices.requested(pod, name, wanted["spec"]["resources"])
             return "cr_created"
         return await self._update(there, wanted)
 
@@ -325,14 +344,30 @@ class PodController:
                 and self._second(pod) is None
             ]
             for pod in self._stuck.choose(met):
-                self._warn(pod, ASKED_AGAIN)
+                self._notices.problem(pod, ASKED_AGAIN)
                 self._again[pod.key] = pod.metadata.uid
                 self._put(pod.key)
 
-    def _warn(self, pod: Pod, words: str) -> None:
-        meta = pod.metadata
-        ref = ObjectRef("v1", "Pod", meta.name, meta.namespace, meta.uid)
-        self._events.warn(ref, "CapacityRequest", words)
+    async def _tell_owners(self) -> None:
+        """Owners of Pods that wait learn what has become of their requests."""
+        while True:
+            await asyncio.sleep(NOTICE_SECONDS)
+            for number, key in enumerate(list(self._waiting)):
+                pod = self._pods.get(key)
+                if pod is not None and not pod.spec.node_name:
+                    request = self._own_request(key, pod)
+                    need = None if request is None else request.status.need
+                    self._notices.waits(pod, request, self._coming.of(need))
+                if number % _IN_ONE_GO == _IN_ONE_GO - 1:
+                    await asyncio.sleep(0)
+
+    def _own_request(self, key: Key, pod: Pod) -> Request | None:
+        """The request of a Pod, as far as it was seen; the first one where it has two."""
+        second = second_name(pod.metadata.name, pod.metadata.uid)
+        found = (self._requests.get((key[0], name)) for name in self._of_name.get(key, ()))
+        own = (one for one in found if one is not None and one.metadata.name != second)
+        uid = pod.metadata.uid
+        return next((one for one in own if one.metadata.owner_references[0].uid == uid), None)
 
 
 def _facts(pod: Pod) -> tuple[object, ...]:

@@ -151,11 +151,24 @@ class NodeSpec(_Part, frozen=True):
     provider_id: str = msgspec.field(default="", name="providerID")
 
 
+class NodeStatus(_Part, frozen=True):
+    """How a Node is."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
 class Node(_Part, frozen=True):
     """A Node."""
 
     metadata: Meta = Meta()
     spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class UpcomingSpec(_Part, frozen=True):
+    """What the node will look like."""
+
+    labels: dict[str, str] | None = None
 
 
 class UpcomingStatus(_Part, frozen=True):
@@ -164,12 +177,14 @@ class UpcomingStatus(_Part, frozen=True):
     phase: str = ""
     node_ref: dict[str, str] | None = None
     provider_id: str = msgspec.field(default="", name="providerID")
+    provisioning_start_time: str = ""
 
 
 class UpcomingNode(_Part, frozen=True):
     """A machine that BigFleet brings."""
 
     metadata: Meta = Meta()
+    spec: UpcomingSpec = UpcomingSpec()
     status: UpcomingStatus = UpcomingStatus()
 
 
@@ -180,11 +195,29 @@ class RequestSpec(_Part, frozen=True):
     priority: int = 0
 
 
+class NeedRef(_Part, frozen=True):
+    """A row of demand: the profile of its requests, and the gang that they belong to."""
+
+    profile: str = ""
+    group: str = ""
+
+
+class RequestCondition(_Part, frozen=True):
+    """A condition of a CapacityRequest."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+
+
 class RequestStatus(_Part, frozen=True):
     """How far a CapacityRequest is."""
 
     phase: str = ""
-    conditions: tuple[Condition, ...] | None = ()
+    need: NeedRef | None = None
+    conditions: tuple[RequestCondition, ...] | None = ()
 
 
 class Request(_Part, frozen=True):

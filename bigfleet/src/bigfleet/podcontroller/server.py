@@ -28,7 +28,9 @@ from bigfleet.kube.fleet import UPCOMING_NODES
 from bigfleet.kube.objects import NODES, PODS
 from bigfleet.observe.pages import component_routes, serve_pages
 from bigfleet.observe.podcontroller import PodControllerMetrics
+from bigfleet.podcontroller.coming import ComingNodes
 from bigfleet.podcontroller.controller import READ_REQUESTS, PodController
+from bigfleet.podcontroller.notices import PodNotices
 from bigfleet.podcontroller.ownership import Ownership
 from bigfleet.podcontroller.penalties import read_defaults
 from bigfleet.podcontroller.pods import Node, Pod, UpcomingNode
@@ -39,6 +41,9 @@ from bigfleet.podcontroller.stuck import StuckPods
 COMPONENT: Final = "bigfleet-pod-controller"
 _URGENT_QPS: Final = 20.0
 _URGENT_BURST: Final = 20
+_EVENT_QPS: Final = 50.0
+_EVENT_BURST: Final = 100
+_EVENT_QUEUE: Final = 10_000
 _log = logging.getLogger(__name__)
 
 
@@ -68,17 +73,22 @@ async def serve(
         KubeClient.connect(
             config, qps=_URGENT_QPS, burst=_URGENT_BURST, user_agent=COMPONENT, observer=metrics
         ) as urgent,
+        # Events may come late: a thousand Pods' requests must not wait behind as many Events.
+        KubeClient.connect(
+            config, qps=_EVENT_QPS, burst=_EVENT_BURST, user_agent=COMPONENT, observer=metrics
+        ) as unhurried,
     ):
-        events = EventRecorder(client, COMPONENT, instance=settings.replica)
+        events = EventRecorder(unhurried, COMPONENT, instance=settings.replica, queue=_EVENT_QUEUE)
         ownership = Ownership(time.time)
         controller = PodController(
             client,
-            events,
+            PodNotices(events, time.time),
             ownership,
             metrics,
             Random(),
             defaults,
             StuckPods(settings.ask_again_after, time.time),
+            ComingNodes(time.time),
             adopts=settings.adopts,
             workers=settings.workers,
         )
@@ -111,6 +121,7 @@ class Watches:
         self._nodes = Informer(client, NODES.read_as(Node))
         self._upcoming = Informer(client, UPCOMING_NODES.read_as(UpcomingNode))
         self._nodes.on_change(lambda change: _node(ownership, change))
+        self._nodes.on_change(controller.node_seen)
         self._upcoming.on_change(lambda change: _machine(ownership, change))
         self._upcoming.on_change(controller.machine_seen)
         self._requests.on_change(controller.request_seen)

@@ -14,6 +14,8 @@ from datetime import datetime
 from typing import Final
 
 from bigfleet.kube import Change
+from bigfleet.podcontroller.coming import ARRIVING
+from bigfleet.podcontroller.notices import unmet_condition
 from bigfleet.podcontroller.pods import Pod, Request, UpcomingNode
 from bigfleet.podcontroller.request import Document, request_name
 
@@ -21,7 +23,6 @@ SECOND: Final = "bigfleet.lucy.sh/asked-again"
 """A label of second requests."""
 LONGEST_PAUSE: Final = 15.0
 _PREFIX: Final = "cr-again-"
-_ON_ITS_WAY: Final = frozenset({"", "Provisioning", "Launched", "Registered"})
 _SHARE: Final = 10
 
 
@@ -42,8 +43,7 @@ def is_met(request: Request | None) -> bool:
     """Whether the shard knows of a request and does not say that it lacks something."""
     if request is None or request.status.phase != "Acknowledged":
         return False
-    said = request.status.conditions or ()
-    return not any(one.type == "Unmet" and one.status == "True" for one in said)
+    return unmet_condition(request) is None
 
 
 class StuckPods:
@@ -62,7 +62,7 @@ class StuckPods:
 
     def machine_seen(self, change: Change[UpcomingNode]) -> None:
         """An UpcomingNode came, changed or went."""
-        if change.new is not None and change.new.status.phase in _ON_ITS_WAY:
+        if change.new is not None and change.new.status.phase in ARRIVING:
             self._arriving.add(change.key)
         elif change.key in self._arriving:
             self._arriving.discard(change.key)

@@ -1,8 +1,11 @@
 """Events: never in the way, never twice."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+
+import pytest
 
 from api_server import ApiServer, refuses, says
 from bigfleet.kube import EventRecorder, ObjectRef
@@ -89,6 +92,45 @@ async def test_events_of_the_other_replica_are_counted_up(api: ApiServer) -> Non
         recorder.normal(POD, "Kept", "again")
         await api.until(lambda: len(api.seen) == 2)
     assert api.seen[1].method == "PATCH"
+
+
+async def test_an_event_of_one_occurrence_is_written_once_whatever_its_words(
+    api: ApiServer,
+) -> None:
+    clock = MovedClock()
+    api.on("POST", PATH, OK)
+    async with recording(api, clock) as recorder:
+        recorder.normal(POD, "Coming", "in 90 s", once="machine m-1")
+        await api.until(lambda: len(api.seen) == 1)
+        clock.ahead = AT_MOST_EVERY + 1
+        recorder.normal(POD, "Coming", "in 30 s", once="machine m-1")
+        recorder.normal(POD, "Coming", "in 30 s", once="machine m-2")
+        await api.until(lambda: len(api.seen) == 2)
+    names = [request.json["metadata"]["name"] for request in api.seen]  # type: ignore[index]
+    assert len(set(names)) == 2
+
+
+async def test_an_occurrence_the_other_replica_wrote_is_left_as_it_is(api: ApiServer) -> None:
+    api.on("POST", PATH, refuses(409, "AlreadyExists"))
+    async with recording(api, HastyClock()) as recorder:
+        recorder.normal(POD, "Coming", "in 90 s", once="machine m-1")
+        recorder.normal(POD, "Kept", "again")
+        await api.until(lambda: len(api.seen) == 3)
+    assert [request.method for request in api.seen] == ["POST", "POST", "PATCH"]
+
+
+@pytest.mark.parametrize("name", ["a", "a" * 253, "a" * 199 + ".b", "a" * 199 + "-" + "b" * 20])
+async def test_the_name_of_an_event_is_one_that_an_api_server_takes(
+    api: ApiServer, name: str
+) -> None:
+    api.on("POST", PATH, OK)
+    async with recording(api, HastyClock()) as recorder:
+        recorder.normal(ObjectRef("v1", "Pod", name, "ns", "uid"), "Kept", "again")
+        await api.until(lambda: len(api.seen) == 1)
+    made = api.seen[0].json["metadata"]["name"]  # type: ignore[index]
+    part = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+    assert len(made) <= 253
+    assert re.fullmatch(rf"{part}(\.{part})*", made)
 
 
 async def test_a_full_queue_drops_the_oldest_and_counts_it(api: ApiServer) -> None:

@@ -196,8 +196,9 @@ def test_what_cannot_be_expressed_is_an_event_on_the_pod() -> None:
     bad = {"bigfleet.lucy.sh/interruption-penalty": "dear"}
 
     async def scene(stage: Stage) -> None:
-        await until(lambda: stage.api.all("Event"))
-        event = stage.api.all("Event")[0]
+        about = "CapacityRequest"
+        await until(lambda: any(one["reason"] == about for one in stage.api.all("Event")))
+        (event,) = (one for one in stage.api.all("Event") if one["reason"] == about)
         assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Pod", "a")
         assert "interruption-penalty" in event["message"]
         assert stage.requests()
