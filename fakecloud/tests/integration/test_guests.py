@@ -32,7 +32,7 @@ async def test_the_wrapper_runs_in_a_shell_and_the_hook_gets_the_whole_blob() ->
     (run,) = page.guests.history(ref)
     assert (run.kind, run.what, run.exit_code) == ("configure", "cluster-a", 0)
     assert run.blob_sha256 == hashlib.sha256(BLOB).hexdigest()
-    assert (run.taints, run.provider_id) == ("a=b:NoSchedule", "label")
+    assert (run.taints, run.provider_id) == ("a=b:NoSchedule", "cloud:///h-1")
     assert page.guests.cluster(ref) == "cluster-a"
     folder = page.guests.folder(ref).root
     assert not any(b"join me" in path.read_bytes() for path in folder.rglob("*") if path.is_file())

@@ -42,7 +42,7 @@ def a_command(
     call = HookCall(
         kind, "/opt/bigfleet/bootstrap", "label", "machine", operation, 20.0,
         cluster=cluster, secret=BLOB if kind is CommandKind.CONFIGURE else b"",
-        taints=("a=b:NoSchedule",),
+        taints=("a=b:NoSchedule",), provider_id="cloud:///h-1",
     )  # fmt: skip
     return command_for(call)
 
