@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from sizes import many
+
 SUPPORT = Path(__file__).parents[1] / "support"
+SECONDS = many(change=80, nightly=240, mutant=80, everything=240)
 PROGRAM = """
 import sys
 from sim.drawing import draw
 from sim.run import run_plan
 from sim.shards import build
-result = run_plan(draw(int(sys.argv[1]), seconds=240.0), build)
+result = run_plan(draw(int(sys.argv[1]), seconds=float(sys.argv[2])), build)
 print(result.digest, result.steps, result.failure)
 """
 
@@ -23,7 +26,7 @@ print(result.digest, result.steps, result.failure)
 def traced(seed: int, hash_seed: str) -> str:
     """The digest of a short run in a process of its own, where sets of texts have other orders."""
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(SUPPORT)}
-    command = [sys.executable, "-c", PROGRAM, str(seed)]
+    command = [sys.executable, "-c", PROGRAM, str(seed), str(SECONDS)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout
 

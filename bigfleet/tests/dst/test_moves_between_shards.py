@@ -23,6 +23,7 @@ from bigfleet.shard.reconcile.ownership import Role, Transfer
 from bigfleet.shard.reconcile.ownership import _Known as Known
 from sim.network import Weather
 from sim.trace import InvariantError
+from sizes import many
 from whole.living import Whole, live
 from whole.several import (
     TIERS,
@@ -41,8 +42,8 @@ _log = logging.getLogger(__name__)
 SECOND = 1_000_000_000
 WHO = ("s1", "s2", "coordinator")
 IS_NIGHT = os.environ.get("MODE") == "nightly"
-MOMENTS = 4
-"""Of each process and tier, tried with every change."""
+MOMENTS = many(change=2, nightly=4, mutant=2, everything=4)
+"""Of each process and tier, tried outside of the nightly run, which tries all."""
 PARTS = 8 if IS_NIGHT else 1
 """Of all moments, so that workers can share them."""
 GIVEN_UP = LIST_SECONDS + 10.0
@@ -144,7 +145,7 @@ async def clear_up(whole: Whole) -> None:
             process.crash()
 
 
-@pytest.mark.parametrize("seed", range(1, 200 if IS_NIGHT else 7))
+@pytest.mark.parametrize("seed", range(1, many(change=4, nightly=200, mutant=4, everything=7)))
 def test_no_machine_is_lost_or_doubled_in_bad_weather(seed: int) -> None:
     async def story(whole: Whole) -> None:
         whole.world.network.weather = Weather(

@@ -1,14 +1,19 @@
-"""How many generated cases a test looks at: few per mutant, enough for a change, many at night."""
+"""How many generated cases a test looks at: few per mutant, enough for a change, more in CI
+(`make test ALL=1`), many at night (`make test-deep`).
+"""
 
 import os
 
 MODE = os.environ.get("MODE", "change")
 NIGHTLY = MODE == "nightly"
 MUTANT = MODE == "mutant"
+EVERYTHING = MODE == "all"
 
 
-def many(change: int, nightly: int, mutant: int) -> int:
-    """The number of cases for this run."""
+def many(change: int, nightly: int, mutant: int, everything: int | None = None) -> int:
+    """The number of cases for this run; in CI that of a change, unless `everything` says more."""
+    if EVERYTHING and everything is not None:
+        return everything
     return nightly if NIGHTLY else mutant if MUTANT else change
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from demoing import Demo, a_demo, start
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 A_DEAD_PROXY = {"http_proxy": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1"}
 """What a laptop away from its office has: nothing outside can be reached."""
 

@@ -8,7 +8,6 @@ former leader is asked afterwards it refuses.
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,9 @@ import pytest
 from etcd_members import Cluster
 from replica_faults import FAULTS, in_words
 from replicated import three_replicas
+from sizes import many
 
-RUNS = 100 if os.environ.get("MODE") == "nightly" else 5
+RUNS = many(change=1, nightly=100, mutant=1, everything=5)
 
 _log = logging.getLogger(__name__)
 

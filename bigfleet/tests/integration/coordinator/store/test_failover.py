@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
@@ -23,13 +22,14 @@ from bigfleet.coordinator.store.etcd import EtcdStore
 from bigfleet.coordinator.store.interface import Leader, Leadership, RowKey
 from bigfleet.coordinator.store.opening import Engine
 from etcd_members import Cluster
+from sizes import many
 from stalls import Stalls
 from storing import cancelled, domain, engine_at, leading, opened, rows_in, until
 from tcp_proxy import Proxy
 from writers import Writer, writer
 
 BAR_SECONDS = 5.0
-RUNS = range(25 if os.environ.get("MODE") == "nightly" else 2)
+RUNS = range(many(change=1, nightly=25, mutant=1, everything=2))
 
 _log = logging.getLogger(__name__)
 
