@@ -61,6 +61,7 @@ from bigfleet_providerkit.options.model import KitOptions, Opt
 from bigfleet_providerkit.running import Running, start
 from bigfleet_providerkit.spec import (
     Bucket,
+    CallRate,
     InterruptionTable,
     Limits,
     PriceTable,
@@ -87,6 +88,7 @@ __all__ = [
     "Ambiguous",
     "Binding",
     "Bucket",
+    "CallRate",
     "Capacity",
     "CapacityType",
     "Clock",

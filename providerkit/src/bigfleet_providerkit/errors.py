@@ -8,6 +8,7 @@
       Refusal                 an RPC is refused; carries the gRPC status
       SubstrateError          a call of the substrate failed
         Retryable             try again later (rate limit, lost connection, host still booting)
+          NoTurn              the limiter did not let the call go out in time
           Ambiguous           the answer of a launch was lost: it may have taken effect
         OutOfCapacity         no stock of this type in this zone
         QuotaExceeded         a limit of the account
@@ -122,11 +123,26 @@ class Ambiguous(Retryable):
         self.sent_monotonic_s = sent_monotonic_s
 
 
+class NoTurn(Retryable):
+    """The limiter did not let a call go out before the time for tries was up."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, throttled=True)
+
+
 class OutOfCapacity(SubstrateError):
     """No stock of that type in that zone: FAILED at once, so that a shard takes another slot."""
 
     word = "OutOfCapacity"
     outcome = "out_of_capacity"
+
+
+class NothingSent(SubstrateError):
+    """A Create whose time passed in the queue of the limiter: nothing was launched."""
+
+    word = "Throttled"
+    outcome = "throttled"
+    opening = "nothing was launched"
 
 
 class QuotaExceeded(SubstrateError):

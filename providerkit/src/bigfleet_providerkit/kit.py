@@ -9,9 +9,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from bigfleet_providerkit.calls.batcher import Batcher, Send
+from bigfleet_providerkit.calls.describer import Describer
+from bigfleet_providerkit.calls.limiter import polling
 from bigfleet_providerkit.clock import Clock, Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
-from bigfleet_providerkit.substrate import Host, Launch
+from bigfleet_providerkit.errors import Gone
+from bigfleet_providerkit.substrate import Host, Launch, Power
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from bigfleet_providerkit.offerings.offering import Offering
 
 T = TypeVar("T")
+STARTS = frozenset({Power.STARTING, Power.STOPPED})
+ENDED = frozenset({Power.GONE, Power.PREEMPTED})
 
 
 class Shelf(Protocol):
@@ -47,6 +53,9 @@ class Kit:
     runtime: Runtime
     log: "FilteringBoundLogger"
     caller: "Caller"
+    describer: Describer
+    finder: Describer
+    batcher: Batcher
     codec: TagCodec
     shelf: Shelf
     poll_interval: float
@@ -82,19 +91,81 @@ class Kit:
     ) -> Host:
         """Launch where the cloud takes no idempotency token.
 
-        `find` looks for the host of this order by operation and machine id, `create` sends the one
-        call that makes it, with `once=True`. After an earlier attempt, what that one made may not
-        be visible yet: nothing is created before the consistency window has passed and a second
-        look has found nothing. An effect that shows later still is removed by reconcile.
+        `find` looks for the host of this order, as `kit.find` does with one listing for all that
+        look; `create` sends the one call that makes it, with `once=True`. What an earlier attempt
+        made may not be visible yet: nothing is created before the consistency window has passed and
+        a second look has found nothing. An effect that shows later still is removed by reconcile.
         """
-        found = await find()
+        with polling():
+            found = await find()
         if found is None and not order.first:
             now = self.clock.monotonic()
             since = order.last_sent_monotonic_s
             shown_by = (now if since is None else since) + self.consistency_window
             await self.clock.sleep(max(0.0, shown_by - now))
-            found = await find()
+            with polling():
+                found = await find()
         return await create() if found is None else found
+
+    async def look(self, ref: str) -> Host | None:
+        """The host as the next look shows it, which all who wait share; None when it shows none.
+
+        The substrate's `list_managed(refs)` answers, once per poll interval for all refs together.
+        """
+        return await self.describer.look(ref)
+
+    async def find(self, order: Launch) -> Host | None:
+        """The host that an earlier attempt of this order made; all who look share one listing."""
+        return await self.finder.look(order.operation_id)
+
+    async def until_running(self, host: Host) -> Host:
+        """Wait for a host that was just launched; raises Gone when it ends instead."""
+        visible_by = self.clock.monotonic() + self.consistency_window
+        while True:
+            seen = await self.look(host.ref)
+            if seen is None:
+                if self.clock.monotonic() >= visible_by:
+                    raise Gone(f"host {host.ref} is not there any more")
+            elif seen.power is Power.RUNNING:
+                return seen
+            elif seen.power not in STARTS:
+                raise Gone(f"host {host.ref} is {seen.power} instead of starting")
+
+    async def until_gone(self, host: Host) -> None:
+        """Wait for a host that was told to end."""
+        while True:
+            seen = await self.look(host.ref)
+            if seen is None or seen.power in ENDED:
+                return
+
+    async def wait_for(self, look: Callable[[], Awaitable[T]], until: Callable[[T], bool]) -> T:
+        """Look at an operation or a command, a poll interval apart, until it is as wanted."""
+        while True:
+            with polling():
+                seen = await look()
+            if until(seen):
+                return seen
+            await self.pause()
+
+    async def batched(self, op: str, ref: str, send: Send) -> None:
+        """Make one call for all who make it at about the same time: `send` gets all their refs."""
+        await self.batcher.add(op, ref, send)
+
+    def opened(self, list_managed: Callable[..., Awaitable[Sequence[Host]]]) -> None:
+        """The substrate is there: looks can be taken."""
+
+        async def everything(operations: Sequence[str]) -> Sequence[Host]:
+            return await list_managed()
+
+        self.describer.describe = list_managed
+        self.finder.describe = everything
+
+    def close(self) -> None:
+        """Let go of threads, looks and batches."""
+        self.describer.close()
+        self.finder.close()
+        self.batcher.close()
+        self.caller.close()
 
     async def pause(self) -> None:
         """Wait one poll interval between two looks at something under way."""

@@ -144,7 +144,7 @@ class Running(Generic[O]):
         await self.backend.judge.aclose()
         if isinstance(self.substrate, Closes):
             await self.substrate.aclose()
-        self.backend.caller.close()
+        self.backend.kit.close()
 
 
 async def start(
@@ -165,13 +165,13 @@ async def start(
     await check_start(spec, options, fake=fake, store_given=store is not None)
     offerings = read_all_offerings(spec, options)
     settings = settings_from(spec, options, offerings, fake=fake)
-    metrics = Metrics(spec.calls)
+    metrics = Metrics(spec.call_names)
     async with contextlib.AsyncExitStack() as undo:
         kept = store or _store_for(options, metrics)
         loaded = load(kept, settings.label, runtime.rng)
         undo.push_async_callback(kept.close)
         kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, offerings)
-        undo.callback(kit.caller.close)
+        undo.callback(kit.close)
         substrate = await open_substrate(spec, options, kit, fake=fake)
         if isinstance(substrate, Closes):
             undo.push_async_callback(substrate.aclose)
@@ -295,7 +295,7 @@ async def try_out(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) 
     await check_start(spec, options, fake=fake, store_given=True)
     offerings = read_all_offerings(spec, options)
     settings = settings_from(spec, options, offerings, fake=fake)
-    metrics, runtime = Metrics(spec.calls), Runtime()
+    metrics, runtime = Metrics(spec.call_names), Runtime()
     loaded = load(MemoryStore(), settings.label, runtime.rng)
     kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, offerings)
     substrate = await open_substrate(spec, options, kit, fake=fake)
@@ -313,5 +313,5 @@ async def try_out(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) 
     finally:
         if isinstance(substrate, Closes):
             await substrate.aclose()
-        kit.caller.close()
+        kit.close()
     return TriedOut(slots, hosts, settings.label)

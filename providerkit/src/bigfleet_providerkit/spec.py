@@ -92,6 +92,19 @@ class Bucket:
     first: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class CallRate:
+    """API calls with a declared rate: `rate` a second, and `burst` at once after a pause.
+
+    Several names share one bucket, as where a cloud counts the calls of an account or a group.
+    Without a burst it is the fifth part of a second's worth, at least one call.
+    """
+
+    ops: tuple[str, ...]
+    rate: float
+    burst: float | None = None
+
+
 def unknown_errors(error: BaseException) -> SubstrateError | None:
     """The classifier of a provider whose substrate raises the kit's own classes only."""
     return error if isinstance(error, SubstrateError) else None
@@ -128,12 +141,19 @@ class ProviderSpec(Generic[O]):
     currency: Literal["USD", "EUR"] = "USD"
     limits: Limits = field(default_factory=Limits)
     consistency_window: float = 15.0
-    calls: tuple[str, ...] = ()
+    calls: tuple[str | CallRate, ...] = ()
     pinned_host_keys: bool = False
     live_prices: bool = True
     always_fake: bool = False
     program: str = ""
     """How the executable is called, where that is not bigfleet-provider- and the name."""
+
+    @property
+    def call_names(self) -> tuple[str, ...]:
+        """The names of all API calls."""
+        return tuple(
+            name for call in self.calls for name in ((call,) if isinstance(call, str) else call.ops)
+        )
 
     def buckets(self, options: O) -> Sequence[Bucket]:
         """The default mix."""

@@ -68,6 +68,7 @@ class RoughCloud:
     throttle: float = 0.0
     stock_out: float = 0.0
     rate: float = 0.0
+    quota_burst: float = 1.0
     hosts: dict[str, Host] = field(default_factory=dict)
     running_at: dict[str, float] = field(default_factory=dict)
     listed_at: dict[str, float] = field(default_factory=dict)
@@ -77,7 +78,7 @@ class RoughCloud:
     lost_launches: deque[float] = field(default_factory=deque)
     user_data: list[str] = field(default_factory=list)
     tokens: dict[str, str] = field(default_factory=dict)
-    _tokens_left: float = 1.0
+    quota_left: float = 1.0
     _refilled: float = 0.0
 
     def lose_answer(self, effect_after: float = 0.0) -> None:
@@ -90,14 +91,14 @@ class RoughCloud:
         await self.clock.sleep(self.latency)
         if self.rate:
             now = self.clock.monotonic()
-            self._tokens_left = min(
-                self.rate, self._tokens_left + (now - self._refilled) * self.rate
+            self.quota_left = min(
+                self.quota_burst, self.quota_left + (now - self._refilled) * self.rate
             )
             self._refilled = now
-            if self._tokens_left < 1.0:
+            if self.quota_left < 1.0:
                 self.throttles += 1
                 raise ThrottledError(None)
-            self._tokens_left -= 1.0
+            self.quota_left -= 1.0
         if self.rng.random() < self.throttle:
             self.throttles += 1
             raise ThrottledError(1.0 if self.rng.random() < 0.5 else None)
@@ -159,9 +160,9 @@ class RoughSubstrate:
             made = await self._create(order, once=False)
         else:
             made = await self._kit.launch_once(
-                order, lambda: self._find(order), lambda: self._create(order, once=True)
+                order, lambda: self._kit.find(order), lambda: self._create(order, once=True)
             )
-        return await self._running(made)
+        return await self._kit.until_running(made)
 
     async def terminate(self, host: Host) -> None:
         """Absent is success."""
@@ -195,12 +196,6 @@ class RoughSubstrate:
         """Nor shapes."""
         return {}
 
-    async def _find(self, order: Launch) -> Host | None:
-        for host in await self.list_managed():
-            if host.operation_id == order.operation_id:
-                return host
-        return None
-
     async def _create(self, order: Launch, *, once: bool) -> Host:
         codec = self._kit.codec
         host = Host(
@@ -214,10 +209,3 @@ class RoughSubstrate:
 
         ref = await self._kit.acall("CreateHost", send, once=once)
         return replace(host, ref=ref, power=Power.STARTING)
-
-    async def _running(self, host: Host) -> Host:
-        while host.power is not Power.RUNNING:
-            await self._kit.pause()
-            for shown in await self.list_managed([host.ref]):
-                host = shown
-        return host

@@ -1,13 +1,16 @@
 """Calls of a substrate: limits, classes, retries, credentials, metrics."""
 
 import asyncio
+import contextlib
 import random
 
 import pytest
 
 from bigfleet_providerkit import (
     Ambiguous,
+    CallRate,
     Gone,
+    OptionError,
     OutOfCapacity,
     Retryable,
     Runtime,
@@ -16,9 +19,11 @@ from bigfleet_providerkit import (
     VirtualClock,
 )
 from bigfleet_providerkit.calls.caller import Caller
-from bigfleet_providerkit.calls.limiter import FULL_RATE, Limiter
+from bigfleet_providerkit.calls.limiter import DEFAULT_RATE, Limiter, polling
+from bigfleet_providerkit.calls.quotas import limiters_of
 from bigfleet_providerkit.calls.retry import Budget, budget, pause_before
 from bigfleet_providerkit.clock import inline
+from bigfleet_providerkit.errors import NoTurn
 from bigfleet_providerkit.http.metrics import Metrics
 
 
@@ -43,7 +48,12 @@ def classify(error: BaseException) -> SubstrateError | None:
 def made() -> tuple[Caller, VirtualClock, Metrics]:
     clock, metrics = VirtualClock(), Metrics(("Run",))
     return (
-        Caller(Runtime(clock, random.Random(3), inline), metrics, classify, ("Run",)),
+        Caller(
+            Runtime(clock, random.Random(3), inline),
+            metrics,
+            classify,
+            limiters_of(("Run",), {}, clock),
+        ),
         clock,
         metrics,
     )
@@ -153,20 +163,144 @@ async def test_gone_counts_as_a_success_of_the_call() -> None:
 
 
 async def test_a_blocking_call_leaves_the_loop_alone() -> None:
-    caller = Caller(Runtime(), Metrics(), classify, ("Run",))
+    runtime = Runtime()
+    limiters = limiters_of(("Run",), {}, runtime.clock)
+    caller = Caller(runtime, Metrics(), classify, limiters)
     assert await caller.blocking("Run", lambda: 7) == 7
     caller.close()
 
 
-async def test_a_throttle_halves_the_rate_which_grows_back() -> None:
+async def served(limiter: Limiter, clock: VirtualClock, calls: int, *, poll: bool = False) -> float:
+    """The time that so many calls in a row take."""
+
+    async def all_calls() -> None:
+        for _ in range(calls):
+            with polling() if poll else contextlib.nullcontext():
+                assert await limiter.turn(1e6)
+
+    return await clock.until(asyncio.ensure_future(all_calls()).done)
+
+
+async def test_one_throttled_call_in_twenty_leaves_the_rate_alone() -> None:
     clock = VirtualClock()
     limiter = Limiter(clock)
-    limiter.throttled()
-    assert limiter.rate == pytest.approx(FULL_RATE / 2)
-    await clock.advance(60)
-    assert limiter.rate == pytest.approx(FULL_RATE / 2 * 1.1)
-    await clock.advance(3600)
-    assert limiter.rate == FULL_RATE
+    for n in range(1000):
+        limiter.answered(throttled=n % 20 == 0)
+        await clock.advance(0.02)
+    assert limiter.rate == DEFAULT_RATE
+
+
+async def test_many_throttled_calls_halve_the_rate_once_a_second_and_it_grows_back() -> None:
+    clock = VirtualClock()
+    limiter = Limiter(clock)
+    for _ in range(50):
+        limiter.answered(throttled=True)
+    assert limiter.rate == pytest.approx(DEFAULT_RATE / 2)
+    await clock.advance(1)
+    limiter.answered(throttled=True)
+    assert limiter.rate == pytest.approx(DEFAULT_RATE / 4)
+    for _ in range(100):
+        await clock.advance(1)
+        limiter.answered(throttled=True)
+    assert limiter.rate == pytest.approx(0.1)
+    await clock.advance(10)
+    assert limiter.rate == pytest.approx(0.1), "held after a throttled call"
+    await clock.advance(1)
+    assert limiter.rate == pytest.approx(0.11)
+    await clock.advance(65)
+    assert limiter.rate == DEFAULT_RATE
+
+
+async def test_twenty_good_calls_end_the_pause_in_the_growth_of_the_rate() -> None:
+    clock = VirtualClock()
+    limiter = Limiter(clock)
+    for _ in range(11):
+        limiter.answered(throttled=True)
+    for _ in range(20):
+        assert limiter.rate == pytest.approx(DEFAULT_RATE / 2)
+        await clock.advance(0.01)
+        limiter.answered(throttled=False)
+    await clock.advance(1)
+    assert limiter.rate == pytest.approx(DEFAULT_RATE / 2 * 1.1)
+
+
+async def test_a_long_pause_holds_the_whole_bucket_and_a_short_one_does_not() -> None:
+    clock = VirtualClock()
+    limiter = Limiter(clock)
+    limiter.answered(throttled=True, after=4.9)
+    assert await served(limiter, clock, 1) == 0.0
+    limiter.answered(throttled=True, after=5.0)
+    assert await served(limiter, clock, 1) == pytest.approx(5.0)
+
+
+async def test_calls_beyond_the_burst_are_served_in_order_at_the_declared_rate() -> None:
+    clock = VirtualClock()
+    limiter = Limiter(clock, rate=2.0, burst=5.0)
+    assert await served(limiter, clock, 5) == 0.0
+    order: list[int] = []
+
+    async def call(number: int) -> None:
+        assert await limiter.turn(1e6)
+        order.append(number)
+
+    tasks = [asyncio.ensure_future(call(n)) for n in range(10)]
+    assert await clock.until(lambda: all(t.done() for t in tasks)) == pytest.approx(5.0)
+    assert order == list(range(10))
+
+
+async def test_a_poll_waits_behind_one_queued_mutation_at_most() -> None:
+    clock = VirtualClock()
+    limiter = Limiter(clock, rate=1.0)
+    order: list[str] = []
+
+    async def call(name: str, *, poll: bool) -> None:
+        with polling() if poll else contextlib.nullcontext():
+            assert await limiter.turn(1e6)
+        order.append(name)
+
+    tasks = [asyncio.ensure_future(call(f"m{n}", poll=False)) for n in range(6)]
+    await clock.settle()
+    tasks += [asyncio.ensure_future(call(f"p{n}", poll=True)) for n in range(2)]
+    await clock.until(lambda: all(t.done() for t in tasks))
+    assert order == ["m0", "p0", "m1", "p1", "m2", "m3", "m4", "m5"]
+
+
+async def test_a_turn_that_does_not_come_in_time_is_given_up_and_takes_nobody_elses() -> None:
+    clock = VirtualClock()
+    limiter = Limiter(clock, rate=0.1)
+    assert await limiter.turn(1e6)
+    late = asyncio.ensure_future(limiter.turn(clock.monotonic() + 3.0))
+    patient = asyncio.ensure_future(limiter.turn(1e6))
+    await clock.advance(3.0)
+    assert late.result() is False
+    await clock.advance(7.0)
+    assert patient.result() is True
+
+
+async def test_a_call_that_got_no_turn_says_so() -> None:
+    caller, clock, _ = made()
+    limiters = limiters_of((CallRate(("Run", "Look"), rate=0.001),), {}, clock)
+    caller = Caller(Runtime(clock, random.Random(3), inline), Metrics(("Run",)), classify, limiters)
+    budget.set(Budget(0.0, 10.0))
+    cloud = Cloud()
+    assert await caller.awaiting("Run", cloud.call) == "done"
+    task = asyncio.ensure_future(caller.awaiting("Look", cloud.call))
+    await finished(clock, task)
+    assert isinstance(task.exception(), NoTurn)
+    assert "Look got no turn: 0.001 calls a second" in str(task.exception())
+    assert cloud.calls == 1
+
+
+def test_rates_can_be_given_by_name_and_a_name_that_is_wrong_is_refused() -> None:
+    clock = VirtualClock()
+    calls = ("List", CallRate(("Create", "Delete"), 1.0, 3600.0))
+    limiters = limiters_of(calls, {"Delete": 4.0}, clock)
+    assert limiters["Create"] is limiters["Delete"]
+    assert (limiters["Create"].rate, limiters["List"].rate) == (4.0, DEFAULT_RATE)
+    with pytest.raises(OptionError, match="no call 'Creat'; choose from Create, Delete, List"):
+        limiters_of(calls, {"Creat": 4.0}, clock)
+    with pytest.raises(OptionError, match="0 calls a second is not above 0"):
+        limiters_of(calls, {"Create": 0.0}, clock)
 
 
 def test_pauses_grow_with_full_jitter_up_to_thirty_seconds() -> None:

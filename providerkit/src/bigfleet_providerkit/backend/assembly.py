@@ -12,7 +12,6 @@ from bigfleet_providerkit.backend.reconcile.reconciler import Reconciler
 from bigfleet_providerkit.backend.runner import Runner
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.backend.steps import Steps
-from bigfleet_providerkit.calls.caller import Caller
 from bigfleet_providerkit.http.metrics import Metrics, Scraped
 from bigfleet_providerkit.kit import Kit
 from bigfleet_providerkit.machines.state import Kind
@@ -35,7 +34,7 @@ class Backend:
     reconciler: Reconciler
     healer: Healer
     loops: Loops
-    caller: Caller
+    kit: Kit
     judge: Judge
 
 
@@ -63,7 +62,7 @@ def build_backend(
     loops = Loops(substrate, ledger, books, reconciler, settings, runtime, metrics, log)
     runner = Runner(ledger, steps, runtime, metrics, log, healer.failed, loops.reconcile_soon)
     _describe(spec, options, settings, ledger, kit, metrics)
-    return Backend(ledger, steps, runner, reconciler, healer, loops, kit.caller, judge)
+    return Backend(ledger, steps, runner, reconciler, healer, loops, kit, judge)
 
 
 def _watch(options: KitOptions) -> NodeWatch | None:

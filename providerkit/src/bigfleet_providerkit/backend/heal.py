@@ -24,6 +24,7 @@ from bigfleet_providerkit.calls.retry import within
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import (
     Gone,
+    NothingSent,
     Retryable,
     StoreUnavailable,
     SubstrateError,
@@ -36,7 +37,9 @@ from bigfleet_providerkit.machines.transitions import reborn
 from bigfleet_providerkit.substrate import Host, Power, Substrate
 
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 600.0
-NOTHING_MADE = ("OutOfCapacity:", "QuotaExceeded:")
+NOTHING_MADE = (
+    "OutOfCapacity:", "QuotaExceeded:", f"{NothingSent.word}: {NothingSent.opening}",
+)  # fmt: skip
 
 
 def nothing_was_made(record: Record) -> bool:

@@ -20,7 +20,10 @@ from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.pins import Pins
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.backend.shelf import StoreShelf
+from bigfleet_providerkit.calls.batcher import Batcher
 from bigfleet_providerkit.calls.caller import Caller
+from bigfleet_providerkit.calls.describer import Describer
+from bigfleet_providerkit.calls.quotas import limiters_of
 from bigfleet_providerkit.capacity.table import CapacityTable
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
@@ -41,6 +44,7 @@ from bigfleet_providerkit.substrate import RenewsCredentials, Substrate
 
 O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
 ASK_FOR = 15.0
+FIND_WINDOW = 0.1
 ASK_AT_MOST = 90.0
 SEED_IS_OLD = timedelta(days=180)
 
@@ -96,10 +100,14 @@ def make_kit(
         longest_value=limits.tag_value,
         alphabet=limits.tag_alphabet,
     )
-    caller = Caller(runtime, metrics, spec.classify, spec.calls, options.api_concurrency)
+    limiters = limiters_of(spec.calls, options.api_rate, runtime.clock)
+    caller = Caller(runtime, metrics, spec.classify, limiters, options.api_concurrency)
     shelf = StoreShelf(loaded.ledger.store, loaded.hosts)
     return Kit(
-        settings.label, runtime, log, caller, codec, shelf,
+        settings.label, runtime, log, caller,
+        Describer(runtime, settings.poll_interval),
+        Describer(runtime, FIND_WINDOW, lambda host: host.operation_id),
+        Batcher(runtime), codec, shelf,
         settings.poll_interval, settings.consistency_window,
         create_operation=lambda machine: _create_operation(loaded.ledger, machine),
         pin_host=Pins(loaded.ledger, log).keep,
@@ -115,15 +123,18 @@ def _create_operation(ledger: Ledger, machine: str) -> str:
 async def open_substrate(spec: ProviderSpec[O], options: O, kit: Kit, *, fake: bool) -> Substrate:
     """The provider's own substrate, or the one in memory."""
     if fake and not spec.always_fake:
-        return MemorySubstrate(
+        memory = MemorySubstrate(
             kit, slow=options.slow_ms / 1000, fail_rate=options.fail_rate, seed=options.fake_seed
         )
+        kit.opened(memory.list_managed)
+        return memory
     try:
         substrate = await spec.open(options, kit)
     except SubstrateError as error:
         raise StartError(f"the substrate cannot be opened: {error_line(error)}") from error
     if isinstance(substrate, RenewsCredentials):
         kit.caller.renew = substrate.renew_credentials
+    kit.opened(substrate.list_managed)
     return substrate
 
 

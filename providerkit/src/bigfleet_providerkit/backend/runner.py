@@ -20,6 +20,7 @@ from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import (
     Gone,
     Interrupted,
+    NothingSent,
     OutOfCapacity,
     QuotaExceeded,
     StoreUnavailable,
@@ -37,7 +38,7 @@ from bigfleet_providerkit.substrate import Host
 
 STORE_PAUSE = 1.0
 # A Create that was refused like this left nothing behind that would have to be looked for.
-NOTHING_MADE = (OutOfCapacity, QuotaExceeded)
+NOTHING_MADE = (OutOfCapacity, QuotaExceeded, NothingSent)
 INTERRUPTED = "configure was running when the provider stopped and its bootstrap data is not kept"
 
 

@@ -19,7 +19,14 @@ from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.calls.retry import budget, retrying, within
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
-from bigfleet_providerkit.errors import Ambiguous, Gone, Retryable, SubstrateError
+from bigfleet_providerkit.errors import (
+    Ambiguous,
+    Gone,
+    NothingSent,
+    NoTurn,
+    Retryable,
+    SubstrateError,
+)
 from bigfleet_providerkit.hostexec.contract import HookCall, check_result, command_for
 from bigfleet_providerkit.machines.record import Record, Shape
 from bigfleet_providerkit.machines.state import Kind
@@ -149,7 +156,13 @@ class Steps:
                     raise self._perhaps_not_yet(error, work.started) from error
                 raise
 
-        return await retrying(self._runtime, attempt)
+        try:
+            return await retrying(self._runtime, attempt)
+        except NoTurn as error:
+            limit = budget.get()
+            if first and limit is not None and not limit.sent:
+                raise NothingSent(f"{NothingSent.opening}: {error}") from error
+            raise
 
     async def _configure(self, record: Record, work: Work, secret: bytes) -> None:
         self.doing[work.operation] = "waiting for the hook to join the cluster"

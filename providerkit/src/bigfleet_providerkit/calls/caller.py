@@ -10,16 +10,18 @@ with its result: the SDK's own connect and read limits bring it back.
 import asyncio
 import contextvars
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from bigfleet_providerkit.calls.limiter import Limiter
-from bigfleet_providerkit.calls.retry import retrying
+from bigfleet_providerkit.calls.describer import rate_used_s
+from bigfleet_providerkit.calls.limiter import Limiter, polls
+from bigfleet_providerkit.calls.retry import Budget, budget_now, retrying
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import (
     Ambiguous,
     Gone,
+    NoTurn,
     Retryable,
     SubstrateError,
     Unauthorized,
@@ -53,13 +55,13 @@ class Caller:
         runtime: Runtime,
         observer: CallObserver,
         classify: Classify,
-        ops: Iterable[str] = (),
+        limiters: Mapping[str, Limiter],
         threads: int = 32,
     ) -> None:
         self._runtime = runtime
         self._observer = observer
         self._classify = classify
-        self._limiters = {op: Limiter(runtime.clock) for op in ops}
+        self._limiters = limiters
         self._pool: ThreadPoolExecutor | None = None
         self._threads = threads
         self.renew: Callable[[], Awaitable[None]] | None = None
@@ -105,7 +107,9 @@ class Caller:
         limiter = self._limiters.get(op)
         if limiter is None:
             raise ValueError(f"API call {op!r} is not declared; add it to ProviderSpec.calls")
-        await limiter.wait()
+        limit = budget_now(self._runtime)
+        await self._turn(op, limiter, limit)
+        sent_before, limit.sent = limit.sent, limit.sent or not polls.get()
         began = self._runtime.clock.monotonic()
         try:
             result = await work()
@@ -113,8 +117,12 @@ class Caller:
             raise
         except Exception as problem:
             error = self._class_of(op, problem)
-            if isinstance(error, Retryable) and error.throttled:
-                limiter.throttled()
+            throttled = isinstance(error, Retryable) and error.throttled
+            after = error.after if isinstance(error, Retryable) else None
+            if isinstance(error, Retryable) and error.refused:
+                limit.sent = sent_before
+            limiter.answered(throttled=throttled, after=after)
+            if throttled:
                 self._observer.throttled(op)
             seconds = self._runtime.clock.monotonic() - began
             outcome = "success" if isinstance(error, Gone) else error.outcome
@@ -122,8 +130,17 @@ class Caller:
             if once and may_have_taken_effect(problem, error):
                 raise Ambiguous(str(error), began) from problem
             raise error from problem
+        limiter.answered(throttled=False)
         self._observer.called(op, "success", self._runtime.clock.monotonic() - began)
         return result
+
+    async def _turn(self, op: str, limiter: Limiter, limit: Budget) -> None:
+        if not await limiter.turn(limit.last_try):
+            rate = limiter.rate
+            raise NoTurn(f"{op} got no turn: {rate:.3g} calls a second are allowed at the moment")
+        used = rate_used_s.get()
+        if used is not None:
+            used.append(1.0 / limiter.rate)
 
     def _class_of(self, op: str, problem: Exception) -> SubstrateError:
         if isinstance(problem, SubstrateError):

@@ -21,12 +21,16 @@ DEFAULT_SECONDS = 60.0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Budget:
-    """The time of a transition, on the monotonic clock."""
+    """The time of a transition, on the monotonic clock.
+
+    `sent` says that a call was sent which may have made something.
+    """
 
     starts: float
     ends: float
+    sent: bool = False
 
     @property
     def last_try(self) -> float:
@@ -43,6 +47,15 @@ def pause_before(runtime: Runtime, attempt: int, error: Retryable) -> float:
     return max(runtime.rng.uniform(0.0, longest), error.after or 0.0)
 
 
+def budget_now(runtime: Runtime) -> Budget:
+    """The time of the transition this is part of, or the time of work that has none."""
+    limit = budget.get()
+    if limit is None:
+        now = runtime.clock.monotonic()
+        limit = Budget(now, now + DEFAULT_SECONDS)
+    return limit
+
+
 async def retrying(
     runtime: Runtime,
     attempt: Callable[[], Awaitable[T]],
@@ -50,10 +63,7 @@ async def retrying(
     final: tuple[type[Retryable], ...] = (),
 ) -> T:
     """The result of the first attempt that works, or the last error; `final` ones end it."""
-    limit = budget.get()
-    if limit is None:
-        now = runtime.clock.monotonic()
-        limit = Budget(now, now + DEFAULT_SECONDS)
+    limit = budget_now(runtime)
     tried = 0
     while True:
         try:

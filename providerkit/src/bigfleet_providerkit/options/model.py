@@ -125,6 +125,14 @@ class KitOptions(BaseModel):
     api_concurrency: Annotated[
         int, Field(ge=1, le=1024), Opt("threads for calls of the substrate's API", "32")
     ] = 32
+    api_rate: Annotated[
+        Rates,
+        Opt(
+            "calls a second, by name of the call; one name of a shared quota sets it for all",
+            "CreateServer=5,ListServers=2",
+            unset="the provider's",
+        ),
+    ] = Field(default_factory=dict)
     max_metadata_bytes: Annotated[
         Size, Field(ge=0), Opt("largest shard_metadata of one machine", "8MiB")
     ] = MOST_METADATA

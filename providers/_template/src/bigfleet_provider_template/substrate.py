@@ -2,7 +2,8 @@
 
 The comment in each says what to look for in another cloud. The methods stay short: no retry, no
 metric, no state, no thread. `kit.acall` (or `kit.call` for an SDK that blocks) applies limits,
-counts, classifies and retries; `kit.pause` waits between two looks at something under way.
+counts, classifies and retries; `kit.until_running` and `kit.until_gone` wait for a host,
+`kit.wait_for` for anything else that is under way.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,7 +15,6 @@ from bigfleet_providerkit import (
     Binding,
     Capacity,
     CapacityType,
-    Gone,
     Host,
     HostCommand,
     HostResult,
@@ -53,8 +53,7 @@ class TemplateSubstrate:
     async def launch(self, order: Launch) -> Host:
         """Start a host and return when it runs."""
         # The operation id is the cloud's idempotency token, and all tags go in the same call. A
-        # cloud without tokens: look up by operation and machine id first, and fail when the look-up
-        # fails.
+        # cloud without tokens launches through `kit.launch_once`, and sends with `once=True`.
         body: Body = {
             "name": order.name,
             "type": order.instance_type,
@@ -65,25 +64,19 @@ class TemplateSubstrate:
             "token": order.operation_id,
         }
         made = await self._kit.acall("CreateHost", partial(self._cloud.post, "/v1/hosts", body))
-        while True:
-            host = await self._host(made["id"])
-            if host.power is Power.RUNNING:
-                return host
-            if host.power not in (Power.STARTING, Power.STOPPED):
-                raise Gone(f"host {host.ref} is {host.power} instead of starting")
-            await self._kit.pause()
+        return await self._kit.until_running(Host(made["id"]))
 
     async def terminate(self, host: Host) -> None:
         """Return when the host is gone and no longer billed."""
         # Then remove what launch made beside the host: disks, interfaces, addresses.
         where = f"/v1/hosts/{host.ref}"
         await self._kit.acall("DeleteHost", partial(self._cloud.delete, where))
-        while (await self._host(host.ref)).power not in (Power.GONE, Power.PREEMPTED):
-            await self._kit.pause()
+        await self._kit.until_gone(host)
 
     async def list_managed(self, refs: Sequence[str] | None = None) -> Sequence[Host]:
         """All hosts with our label, or exactly these."""
-        # All pages and all power states, or an error: never a part. By refs whatever their tags.
+        # All pages and all power states, or an error: never a part. By refs whatever their tags;
+        # with them it also serves everyone who waits for a host, once per poll interval.
         if refs is None:
             codec = self._kit.codec
             label = f"{codec.key(PROVIDER)}={codec.encode(self._kit.label)}"
@@ -165,14 +158,6 @@ class TemplateSubstrate:
             cursor = shown["next"]
             if not cursor:
                 return hosts
-
-    async def _host(self, ref: str) -> Host:
-        """One host; a host that the cloud no longer knows is gone."""
-        try:
-            shown = await self._kit.acall("GetHost", partial(self._cloud.get, f"/v1/hosts/{ref}"))
-        except Gone:
-            return Host(ref, power=Power.GONE)
-        return self._read(shown)
 
     def _read(self, row: Body) -> Host:
         codec, tags = self._kit.codec, row["tags"]

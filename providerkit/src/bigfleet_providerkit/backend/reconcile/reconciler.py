@@ -27,6 +27,7 @@ from bigfleet_providerkit.backend.reconcile.rails import Limits
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.backend.steps import Steps
 from bigfleet_providerkit.backend.together import together
+from bigfleet_providerkit.calls.limiter import polling
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import HostLost, StoreUnavailable, error_line
 from bigfleet_providerkit.http.metrics import Metrics
@@ -93,7 +94,8 @@ class Reconciler:
             return [ref for ref in refs if ref not in left]
 
     async def _plan(self) -> Plan:
-        hosts = await self._substrate.list_managed()
+        with polling():
+            hosts = await self._substrate.list_managed()
         world = World(
             records=self._ledger.inventory.snapshot(),
             hosts=hosts,
@@ -107,7 +109,8 @@ class Reconciler:
         )
         refs = due_for_second_look(world, self.looks)
         if refs:
-            found = {host.ref: host for host in await self._substrate.list_managed(refs)}
+            with polling():
+                found = {host.ref: host for host in await self._substrate.list_managed(refs)}
             world = replace(world, looked={ref: found.get(ref) for ref in refs})
         return await self._runtime.offload(lambda: make_plan(world, self.looks))
 
