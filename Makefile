@@ -35,6 +35,12 @@ $(STAMP): $(LOCK) $(DISTS:%=%/pyproject.toml)
 	@tools/setup.sh "$(PYTHON)" "$(VENV)" "$(LOCK)" $(DISTS)
 	@touch $@
 
+# SDKs of clouds are no part of the environment: nothing but the tests of providers over HTTP needs them.
+SDKS = $(if $(NAME),providers/$(NAME)/requirements.lock,requirements/providers.lock)
+.PHONY: providers-setup
+providers-setup: $(STAMP) ## Install the SDKs of all clouds for the tests of providers; NAME=x of that provider only
+	@tools/install_lock.sh "$(VENV)" "$(SDKS)"
+
 # The engine's kernels are compiled once; afterwards this only finds them in the cache.
 .PHONY: kernels
 kernels: $(STAMP) ## Compile the engine once, so that nothing waits for it later
@@ -130,6 +136,7 @@ conformance-self: $(STAMP) ## The suite on fake, example and fault provider, and
 
 # One of ours by name: make conformance-_template [SUBSTRATE=http] [OUT=dir]
 conformance-%: $(STAMP)
+	@$(if $(filter http,$(SUBSTRATE)),tools/install_lock.sh "$(VENV)" "providers/$*/requirements.lock")
 	@$(BIN)/bigfleet-conformance run --provider "$*" --profile all $(CONFORMANCE_ARGS)
 
 CONFORMANCE_ARGS = $(if $(SUBSTRATE),--substrate "$(SUBSTRATE)") $(if $(OUT),--out "$(OUT)") $(ARGS)
@@ -184,8 +191,8 @@ charts: $(STAMP) kube-tools ## Bring the Helm charts in step with the code, lint
 	@$(BIN)/pytest tests/unit/test_charts.py tests/e2e/test_charts.py -q -m "unit or e2e" $(ARGS)
 
 .PHONY: lock
-lock: ## Choose the newest versions again and write the hashed lock
-	@tools/lock.sh "$(PYTHON)"
+lock: $(STAMP) ## Choose the newest versions again and write the hashed locks; NAME=x only that provider's
+	@$(BIN)/python tools/locks.py $(if $(NAME),--provider "$(NAME)") $(ARGS)
 
 .PHONY: clean
 clean: ## Remove the environments, caches and generated results

@@ -7,7 +7,7 @@ the anchors that check_links.py knows. Everything else is left to mkdocs: a link
 inside docs/, or to a file that is not there, fails the build as it would without this file.
 
 In the navigation of mkdocs.yml a folder with a slash at its end stands for all pages of that folder
-that are not named elsewhere.
+that are not named elsewhere, and for a section of each folder inside that has an index page.
 """
 
 import os
@@ -69,9 +69,17 @@ def _filled(nav: Any, named: set[str]) -> Any:
                 path.relative_to(DOCS).as_posix() for path in sorted((DOCS / item).glob("*.md"))
             )
             filled += [page for page in pages if page not in named]
+            filled += [_section(index, named) for index in sorted((DOCS / item).glob("*/index.md"))]
         else:
             filled.append(_filled(item, named))
     return filled
+
+
+def _section(index: Path, named: set[str]) -> dict[str, list[str]]:
+    """The pages of a folder, its index first, under the folder's name."""
+    rest = (path for path in sorted(index.parent.glob("*.md")) if path != index)
+    pages = [path.relative_to(DOCS).as_posix() for path in (index, *rest)]
+    return {index.parent.name: [page for page in pages if page not in named]}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

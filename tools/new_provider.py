@@ -1,8 +1,15 @@
 """`make new-provider NAME=x [DEST=dir]`: copies providers/_template under a new name.
 
 Renames distribution, package, executable, classes, chart and pages. Inside the repository the copy
-lands in providers/x and is made known to the tools; with DEST it lands in DEST/bigfleet-provider-x
-and depends on the released distributions alone.
+has all its places at once, so that later work touches these folders only:
+
+    providers/x                         code, tests, image, lock, conformance.yaml
+    deploy/helm/bigfleet-provider-x     chart
+    docs/providers/x                    the nine pages, which the site's navigation finds by itself
+    pyproject.toml                      paths and layers of checkers and tests
+
+`make setup`, `make lock` and CI look for providers by their folders. With DEST the copy lands in
+DEST/bigfleet-provider-x and depends on the released distributions alone.
 """
 
 import argparse
@@ -15,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "providers" / "_template"
 CHARTS = Path("deploy") / "helm"
+PAGES = Path("docs") / "providers"
 LIBRARY = "bigfleet-provider-lib"
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc", ".*_cache")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -74,18 +82,21 @@ def copy_template(name: str, dest: Path | None, root: Path = ROOT) -> Path:
     """Make the copy; the folder it lies in."""
     if not NAME.fullmatch(name) or len(name) > 30:
         raise CannotCopyError(
-            f"NAME={name!r} is no name for a provider; use a-z, 0-9 and -, at most 30 characters"
+            f"NAME={name!r} is not a name for a provider; use a-z, 0-9 and -, at most 30 characters"
         )
     if name in TAKEN:
         raise CannotCopyError(f"NAME={name} is taken by a part of this repository; choose another")
     target = root / "providers" / name if dest is None else dest / f"bigfleet-provider-{name}"
-    for made in (target, root / CHARTS / f"bigfleet-provider-{name}"):
+    pages = root / PAGES / name
+    for made in (target, root / CHARTS / f"bigfleet-provider-{name}", pages):
         if made.exists() and (dest is None or made == target):
             raise CannotCopyError(f"{made} exists; choose another name or remove it")
     copy_renamed(TEMPLATE, target, name)
     chart = ROOT / CHARTS / "bigfleet-provider-template"
     if dest is None:
         copy_renamed(chart, root / CHARTS / f"bigfleet-provider-{name}", name)
+        pages.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(target / "docs", pages)
         make_known(name, root / "pyproject.toml")
     else:
         copy_renamed(chart, target / "chart", name)
@@ -107,15 +118,14 @@ def copy_renamed(source: Path, target: Path, name: str) -> None:
 
 
 def make_known(name: str, pyproject: Path) -> None:
-    """Add the copy to the paths of the type checker and the linter."""
+    """Add the copy wherever the tools name the example: paths, packages and layers."""
     text = pyproject.read_text("utf-8")
-    for line in ('    "$MYPY_CONFIG_FILE_DIR/providers/_template/src",\n',):
-        if line in text:
-            text = text.replace(line, line + line.replace("_template", name))
-    text = text.replace(
-        '"providers/_template/src"', f'"providers/_template/src", "providers/{name}/src"', 1
-    )
     package = f"bigfleet_provider_{name.replace('-', '_')}"
+    for inside in ("src", "tests/support"):
+        line = f'    "$MYPY_CONFIG_FILE_DIR/providers/_template/{inside}",\n'
+        text = text.replace(line, line + line.replace("_template", name))
+        quoted = f'"providers/_template/{inside}"'
+        text = text.replace(quoted, f"{quoted}, {quoted.replace('_template', name)}")
     text = text.replace(
         '"bigfleet_provider_template"', f'"bigfleet_provider_template", "{package}"'
     )
@@ -127,6 +137,7 @@ def settle_outside(name: str, target: Path) -> None:
     for path in (*target.rglob("*.md"), *target.rglob("*_cloud.py")):
         text = path.read_text("utf-8")
         path.write_text(text.replace(f"providers/{name}/", ""), "utf-8")
+    (target / "requirements.lock").unlink()
     (target / "Dockerfile").write_text(OUTSIDE_IMAGE.replace("NAME", name), "utf-8")
     add_tools(target / "pyproject.toml")
 

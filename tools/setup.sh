@@ -34,22 +34,7 @@ for dist in "$@"; do editable+=(-e "./$dist"); done
 
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"; }
 
-# uv needs 4 s for what takes pip more than 40 s (warm caches, two cores). Whoever told pip about an index of their own gets pip: uv
-# would not know it.
-with_uv() {
-    if "$venv/bin/python" -m pip config list | grep -qE 'index-url|no-index'; then return 1; fi
-    local uv
-    uv=$(command -v uv || true)
-    if [ -z "$uv" ]; then
-        uv=$venv/bin/uv
-        awk '/^[^ ]/ {wanted = /^uv==/} wanted' "$lock" >"$venv/uv.lock"
-        pip install --require-hashes -r "$venv/uv.lock" || return 1
-    fi
-    "$uv" pip install --quiet --python "$venv/bin/python" --require-hashes -r "$lock"
-}
-
-echo "Installing $(grep -c '==' "$lock") locked packages from $lock"
-with_uv || { echo "Installing with pip" && pip install --require-hashes -r "$lock"; }
+tools/install_lock.sh "$venv" "$lock"
 echo "Installing our distributions: $*"
 pip install --no-deps --no-build-isolation "${editable[@]}"
 echo "Ready: $venv. To call its commands by name: export PATH=\"$(cd "$venv/bin" && pwd):\$PATH\""

@@ -38,7 +38,10 @@ def test_packages_are_fetched_against_hashes_and_in_one_place(path: Path) -> Non
     fetching, building, _ = stages_of(path)
     (run,) = [line for line in fetching if line.startswith("RUN")]
     assert "--require-hashes" in run
-    assert "requirements/dev.lock" in run
+    (lock,) = [line.split()[1] for line in fetching if line.startswith("COPY")]
+    own = path.parent / "requirements.lock"
+    assert lock == (str(own.relative_to(ROOT)) if own.exists() else "requirements/dev.lock")
+    assert run.endswith((f"-r {lock}", "-r requirements.lock"))
     assert "ENV PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels" in building
 
 

@@ -58,6 +58,14 @@ def test_a_copy_inside_is_made_known_to_the_tools(tmp_path: Path) -> None:
     assert (folder / "src" / "bigfleet_provider_mycloud" / "substrate.py").exists()
     text = (tmp_path / "pyproject.toml").read_text("utf-8")
     assert "providers/mycloud/src" in text
+    assert text.count("providers/mycloud/tests/support") == 3, "ruff, mypy and pytest know it"
+    assert text.count('"bigfleet_provider_mycloud"') == text.count('"bigfleet_provider_template"')
+    pages = tmp_path / "docs" / "providers" / "mycloud"
+    assert len(list(pages.glob("*.md"))) == 9
+    assert not (folder / "docs").exists()
+    assert (folder / "requirements.lock").exists()
+    image = (folder / "Dockerfile").read_text("utf-8")
+    assert "COPY providers/mycloud/requirements.lock" in image
     chart = tmp_path / "deploy" / "helm" / "bigfleet-provider-mycloud"
     assert "The provider mycloud of BigFleet" in (chart / "Chart.yaml").read_text("utf-8")
     assert "template" not in (chart / "values.schema.json").read_text("utf-8")
@@ -79,5 +87,5 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_made(name: str, tmp_
 
 @pytest.mark.parametrize("name", ["", "My", "a b", "x" * 31, "-x", "../y"])
 def test_a_bad_name_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(new_provider.CannotCopyError, match="no name for a provider"):
+    with pytest.raises(new_provider.CannotCopyError, match="not a name for a provider"):
         new_provider.copy_template(name, tmp_path)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kwok_cloud import ApiServer
 
 from bigfleet_fakecloud import Effect, Moment, Rule, serving
 from bigfleet_provider_kwok.errors import ApiError
@@ -15,6 +14,7 @@ from bigfleet_provider_kwok.servers import Place, Servers
 from bigfleet_provider_kwok.spec import SPEC
 from bigfleet_providerkit import Running, State, start
 from bigfleet_providerkit.testing import Shard, eventually
+from kwok_cloud import ApiServer
 
 CLUSTER = "cluster-a"
 JOIN = b"kind: KwokJoin\n"
