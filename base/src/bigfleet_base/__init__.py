@@ -4,5 +4,6 @@ Control plane, provider kit and dashboard are built on this package. It imports 
 which import-linter checks, so a provider can be built and released without the control plane.
 
     addresses   which addresses can be listened at, which can be dialled, where plaintext is allowed
+    identifiers which ids, label keys and groups are taken from outside, and how long texts are cut
     http        the HTTP server of every process: metrics, probes, JSON routes
 """

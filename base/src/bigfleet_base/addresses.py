@@ -21,10 +21,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from bigfleet_base.identifiers import shortened
+
 HIGHEST_PORT: Final = 65_535
 _NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
-_SHOWN: Final = 64
-"""Characters of a wrong address that an error repeats."""
 
 
 class AddressError(ValueError):
@@ -180,13 +180,6 @@ def bind_endpoint(listen: Endpoint) -> Endpoint:
             f"cannot listen on {listen}: {error.strerror or error}; give a host of this machine"
         ) from error
     return Endpoint(str(found[0][4][0]), listen.port)
-
-
-def shortened(text: str) -> str:
-    """A text from outside, quoted, at most so long that it cannot fill a log."""
-    if len(text) <= _SHOWN:
-        return repr(text)
-    return f"{text[:_SHOWN]!r}... ({len(text)} characters)"
 
 
 def _is_loopback(text: str) -> bool:

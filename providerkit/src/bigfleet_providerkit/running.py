@@ -49,7 +49,7 @@ from bigfleet_providerkit.tracing.traces import Traces
 
 O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
 FIRST_LISTING = 15.0
-CALLS_END_WITHIN = 5.0
+CALLS_END_WITHIN = 2.5
 WORK_ENDS_WITHIN = 1.0
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet_providerkit.store.interface import TABLES, Changes
-from bigfleet_providerkit.store.schema import prepare_schema, read_tables
+from bigfleet_providerkit.store.schema import create_schema, prepare_schema, read_tables
 from bigfleet_providerkit.store.writing import SIZES, prepare_writing, write_changes
 
 KEYS = st.sampled_from([b"", b"a", b"a\0", b"\xff", b"k" * 300])
@@ -19,6 +19,7 @@ NOWHERE = Path("nowhere")
 
 def a_connection() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
+    create_schema(connection)
     prepare_schema(connection, NOWHERE, "label")
     prepare_writing(connection)
     return connection

@@ -7,11 +7,13 @@ import pytest
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_providerkit import Bucket, CapacityType, Code, Refusal, State
 from bigfleet_providerkit.machines.state import Kind
+from bigfleet_providerkit.service.identity import Peer
 from bigfleet_providerkit.service.requests import MutationRequest
 from bigfleet_providerkit.testing import Shard
 from kitworld import SPEC, slots, world
 
 BIGGEST = 2**63 - 1
+HOSTILE_IDS = ["s" * 2_000_000, "s\0", "s\r\nforged log line", "../../etc/passwd", "a b", "s" * 254]
 METALS = Bucket(slots("bare_metal"), share=1)
 
 
@@ -239,6 +241,55 @@ async def test_a_bad_filter_is_refused_and_unknown_ids_are_not_found() -> None:
         assert (await refused(service.list(negative))).code is Code.INVALID_ARGUMENT
         assert (await refused(service.get(pb.MachineRef(id="x")))).code is Code.NOT_FOUND
         assert (await refused(service.get(pb.MachineRef()))).code is Code.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_IDS, ids=lambda text: f"{len(text)} characters")
+async def test_ids_that_break_the_rules_are_refused_in_few_words_and_move_no_mark(
+    hostile: str,
+) -> None:
+    async with world() as w:
+        service, ledger = w.running.service, w.running.backend.ledger
+        machine = (await w.shard.machines())[0].id
+        for bad in (
+            request(Kind.CREATE, machine, shard=hostile),
+            pb.ConfigureRequest(
+                machine_id=machine, shard_id="s", shard_epoch=1, sequence_number=1,
+                cluster_id=hostile,
+            ),
+        ):  # fmt: skip
+            refusal = await refused(service.mutate(bad))
+            assert refusal.code is Code.INVALID_ARGUMENT
+            assert len(refusal.text) < 1000
+        assert ledger.fences.mark("s", machine) is None
+        assert ledger.fences.mark(hostile, machine) is None
+
+
+@pytest.mark.parametrize("hostile", ["m" * 2_000_000, "m\0", "m\r\nLevel: info"])
+async def test_machine_ids_that_cannot_be_kept_are_refused_before_the_fence(hostile: str) -> None:
+    async with world() as w:
+        service = w.running.service
+        bad = pb.CreateRequest(machine_id=hostile, shard_id="s", shard_epoch=1, sequence_number=1)
+        for call in (service.mutate(bad), service.get(pb.MachineRef(id=hostile))):
+            refusal = await refused(call)
+            assert refusal.code is Code.INVALID_ARGUMENT
+            assert len(refusal.text) < 1000
+        assert w.running.backend.ledger.fences.mark("s", hostile) is None
+
+
+async def test_a_certificate_without_a_name_is_refused_before_the_request_is_looked_at() -> None:
+    nameless = Peer("")
+    async with world() as w:
+        service = w.running.service
+        bad = pb.CreateRequest(shard_id="s" * 2_000_000, sequence_number=-1)
+        for call in (
+            service.mutate(bad, nameless),
+            asyncio.to_thread(service.read_one, pb.MachineRef(), nameless),
+            asyncio.to_thread(service.read_many, pb.ListFilter(max_results=-1), nameless),
+            service.mutate(bad, Peer("bigfleet://shard/other")),
+        ):
+            refusal = await refused(call)
+            assert refusal.code is Code.PERMISSION_DENIED
+            assert len(refusal.text) < 1000
 
 
 async def test_a_store_that_cannot_be_written_answers_unavailable_and_applies_nothing() -> None:

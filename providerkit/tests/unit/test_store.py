@@ -1,8 +1,10 @@
 """Both stores keep the same promises; the durable one refuses what it cannot trust."""
 
 import asyncio
+import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from bigfleet_providerkit.errors import StateError, StoreUnavailable
 from bigfleet_providerkit.store.interface import Changes, Store
 from bigfleet_providerkit.store.memory import MemoryStore
 from bigfleet_providerkit.store.schema import SCHEMA_VERSION
-from bigfleet_providerkit.store.sqlite import SqliteStore
+from bigfleet_providerkit.store.sqlite import FULL, MOVE, SqliteStore
 
 Open = Callable[[], Store]
 
@@ -182,6 +184,79 @@ async def test_a_full_disk_is_unavailable_and_comes_back(tmp_path: Path) -> None
     again = SqliteStore(tmp_path / "state.db")
     assert set(again.open("label")["machines"]) == {b"before", b"after"}
     await again.close()
+
+
+def test_an_empty_file_is_refused_with_a_remedy_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.touch()
+    with pytest.raises(StateError, match=r"state\.db is empty: .* restore a copy, or remove it"):
+        SqliteStore(path).open("label")
+    assert path.stat().st_size == 0
+    path.unlink()
+    store = SqliteStore(path)
+    store.open("label")
+    store.abandon()
+
+
+async def test_files_are_the_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        await filled(tmp_path / "state.db")
+        (tmp_path / "state.db").chmod(0o666)
+        store = SqliteStore(tmp_path / "state.db")
+        store.open("label")
+        await put(store, {("machines", b"a"): b"1"})
+        modes = modes_in(tmp_path)
+    finally:
+        os.umask(before)
+    await store.close()
+    names = {"state.db", "state.db-wal", "state.db-shm", "state.db.lock"}
+    assert modes == dict.fromkeys(names, 0o600)
+
+
+async def test_the_log_stays_bounded_under_single_calls_that_never_pause(tmp_path: Path) -> None:
+    most = await longest_log(tmp_path / "state.db", calls=2_000, move=256 << 10, full=1 << 20)
+    assert 256 << 10 <= most < 2 << 20
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
+async def test_the_log_stays_under_128_mib_for_ten_minutes_of_single_calls(tmp_path: Path) -> None:
+    most = await longest_log(tmp_path / "state.db", seconds=600)
+    assert most < 128 << 20
+
+
+def modes_in(folder: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mode & 0o777 for file in folder.iterdir()}
+
+
+async def longest_log(
+    path: Path, calls: int = 0, seconds: float = 0.0, move: int = MOVE, full: int = FULL
+) -> int:
+    """Bytes of the log at its longest, while four callers change one row after the other."""
+    store, log, most = (
+        SqliteStore(path, move=move, full=full),
+        path.with_name(f"{path.name}-wal"),
+        0,
+    )
+    store.open("label")
+    ends = time.monotonic() + seconds
+
+    async def call(caller: int) -> None:
+        nonlocal most
+        number = 0
+        while number < calls // 4 or time.monotonic() < ends:
+            key = b"%d-%d" % (caller, number % 100)
+            await put(store, {("machines", key): b"v" * 300, ("fences", key): b"m"})
+            most = max(most, log.stat().st_size)
+            number += 1
+
+    await asyncio.gather(*(call(caller) for caller in range(4)))
+    await store.close()
+    again = SqliteStore(path)
+    assert len(again.open("label")["machines"]) == 400
+    await again.close()
+    return most
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Who is calling: the single `bigfleet://` name in the client's certificate.
 
 Mutations belong to the shard named in the request; reads are open to every shard, to `readonly` and
-to `admin`. Without TLS there is no identity and nothing is checked.
+to `admin`. Without TLS there is no identity and nothing is checked. A certificate without a name is
+refused before the request is looked at, and a refusal repeats at most a few characters of it: a
+status that does not fit into the trailers would reach the caller as RESOURCE_EXHAUSTED.
 """
 
 import functools
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
+from bigfleet_base.identifiers import cut, shortened
 from bigfleet_providerkit.errors import Code, Refusal
 
 SCHEME = "bigfleet://"
@@ -44,9 +47,11 @@ def may_mutate(peer: Peer, shard: str) -> None:
     """Refuse a mutation that is not made by the shard it names."""
     if peer.name is None:
         return
+    _require_name(peer)
     if not shard or peer.name != SHARD + shard:
         raise Refusal(
-            Code.PERMISSION_DENIED, f"identity {peer.name!r} may not act for shard {shard!r}"
+            Code.PERMISSION_DENIED,
+            f"identity {shortened(peer.name)} may not act for shard {shortened(shard)}",
         )
 
 
@@ -54,5 +59,14 @@ def may_read(peer: Peer) -> None:
     """Refuse a read by somebody who is neither shard, reader nor administrator."""
     if peer.name is None or peer.name in READERS:
         return
+    _require_name(peer)
     if not peer.name.startswith(SHARD) or peer.name == SHARD:
-        raise Refusal(Code.PERMISSION_DENIED, f"identity {peer.name!r} may not read machines")
+        raise Refusal(Code.PERMISSION_DENIED, f"identity {cut(peer.name)} may not read machines")
+
+
+def _require_name(peer: Peer) -> None:
+    if not peer.name:
+        raise Refusal(
+            Code.PERMISSION_DENIED,
+            f"the certificate names no caller: it needs exactly one URI that begins with {SCHEME}",
+        )

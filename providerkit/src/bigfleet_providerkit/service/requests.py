@@ -6,6 +6,7 @@ All of it answers INVALID_ARGUMENT and happens before the fence, so a bad reques
 from dataclasses import dataclass
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_base.identifiers import IdentifierError, check_id, check_text
 from bigfleet_providerkit.errors import Code, Refusal
 from bigfleet_providerkit.machines.fence import Token
 from bigfleet_providerkit.machines.record import encode_metadata
@@ -31,8 +32,9 @@ class Mutation:
 def read_mutation(request: MutationRequest, max_metadata: int) -> Mutation:
     """The mutation behind a request, or a refusal that names what is wrong with it."""
     token = Token(request.shard_id, request.shard_epoch, request.sequence_number)
-    if not request.machine_id:
-        raise Refusal(Code.INVALID_ARGUMENT, "machine_id is empty")
+    read_machine(request.machine_id, "machine_id")
+    if request.shard_id:
+        read_id(request.shard_id, "shard_id")
     for name, number in (("shard_epoch", token.epoch), ("sequence_number", token.sequence)):
         if number < 0:
             raise Refusal(Code.INVALID_ARGUMENT, f"{name} is {number}; it cannot be negative")
@@ -47,6 +49,8 @@ def read_mutation(request: MutationRequest, max_metadata: int) -> Mutation:
                 Code.INVALID_ARGUMENT, f"grace_period_seconds is {grace}; it cannot be negative"
             )
         return Mutation(Kind.DRAIN, request.machine_id, token, grace=grace)
+    if request.cluster_id:
+        read_id(request.cluster_id, "cluster_id")
     metadata = encode_metadata(request.shard_metadata)
     if len(metadata) > max_metadata:
         raise Refusal(
@@ -57,6 +61,24 @@ def read_mutation(request: MutationRequest, max_metadata: int) -> Mutation:
         Kind.CONFIGURE, request.machine_id, token,
         cluster=request.cluster_id, metadata=metadata, blob=request.bootstrap_blob,
     )  # fmt: skip
+
+
+def read_id(value: str, what: str) -> str:
+    """An id of a request, or a refusal that repeats at most a few characters of it."""
+    try:
+        return check_id(value, what)
+    except IdentifierError as error:
+        raise Refusal(Code.INVALID_ARGUMENT, str(error)) from None
+
+
+def read_machine(value: str, what: str) -> str:
+    """The id of a machine, which may be any text that is not too long to be kept with a mark."""
+    if not value:
+        raise Refusal(Code.INVALID_ARGUMENT, f"{what} is empty")
+    try:
+        return check_text(value, what)
+    except IdentifierError as error:
+        raise Refusal(Code.INVALID_ARGUMENT, str(error)) from None
 
 
 def check_filter(request: pb.ListFilter) -> frozenset[int]:

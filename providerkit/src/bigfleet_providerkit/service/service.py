@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_base.identifiers import shortened
 from bigfleet_providerkit.backend.ledger import Edit, Ledger, Work
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.clock import Clock
@@ -27,6 +28,7 @@ from bigfleet_providerkit.service.requests import (
     Mutation,
     MutationRequest,
     check_filter,
+    read_machine,
     read_mutation,
 )
 
@@ -84,9 +86,7 @@ class ProviderService:
     def read_one(self, request: pb.MachineRef, peer: Peer = PLAINTEXT) -> bytes:
         """The bytes of one Machine."""
         may_read(peer)
-        if not request.id:
-            raise Refusal(Code.INVALID_ARGUMENT, "id is empty")
-        machine = self._ledger.inventory.encoded(request.id)
+        machine = self._ledger.inventory.encoded(read_machine(request.id, "id"))
         if machine is None:
             raise unknown(request.id)
         return machine
@@ -214,5 +214,4 @@ class ProviderService:
 
 def unknown(machine: str) -> Refusal:
     """NOT_FOUND for an id that nobody has here."""
-    shown = machine if len(machine) <= 80 else machine[:80] + "..."
-    return Refusal(Code.NOT_FOUND, f"there is no machine {shown!r}")
+    return Refusal(Code.NOT_FOUND, f"there is no machine {shortened(machine)}")

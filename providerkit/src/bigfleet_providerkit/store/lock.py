@@ -24,7 +24,7 @@ class StateLock:
     def acquire(self) -> None:
         """Take the lock, or say who has it."""
         try:
-            file = self._path.open("a+", encoding="utf-8")
+            file = open(self._path, "a+", encoding="utf-8", opener=_owner_only)  # noqa: SIM115
         except OSError as error:
             raise StateError(
                 f"state file {self._state}: cannot create {self._path.name}: {error.strerror}; "
@@ -48,3 +48,9 @@ class StateLock:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _owner_only(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor

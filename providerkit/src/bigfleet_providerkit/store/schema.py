@@ -24,10 +24,8 @@ def checksum(key: bytes, value: bytes) -> int:
 
 
 def prepare_schema(connection: sqlite3.Connection, path: Path, label: str) -> None:
-    """Check that the file is ours, whole and of a known version; make or migrate its tables."""
-    fresh = not path.exists() or path.stat().st_size == 0
-    if not fresh:
-        _refuse_foreign(connection, path)
+    """Check that the file is ours, whole and of a known version; migrate older tables."""
+    _refuse_foreign(connection, path)
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > SCHEMA_VERSION:
         raise StateError(
@@ -37,12 +35,9 @@ def prepare_schema(connection: sqlite3.Connection, path: Path, label: str) -> No
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
-    if fresh or version == 0:
-        _create(connection)
-    else:
-        _check_label(connection, path, label)
-        if version < SCHEMA_VERSION:
-            _migrate(connection, path, version)
+    _check_label(connection, path, label)
+    if version < SCHEMA_VERSION:
+        _migrate(connection, path, version)
     _keep_label(connection, label)
 
 
@@ -58,7 +53,8 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _create(connection: sqlite3.Connection) -> None:
+def create_schema(connection: sqlite3.Connection) -> None:
+    """The tables of a new file."""
     connection.execute("BEGIN IMMEDIATE")
     for table in TABLES:
         connection.execute(

@@ -1,9 +1,13 @@
 """The durable store: SQLite in WAL mode with full synchronisation and one writer thread.
 
 Everything that waits when the writer is free goes into one transaction: no timer, no batch size.
-Each row carries a checksum, so damage that SQLite's own check cannot see is found at start. A
-second thread moves the log into the file, so that no change ever waits for it. A file that is
-damaged, foreign or newer is refused and left as it is.
+Each row carries a checksum, so damage that SQLite's own check cannot see is found at start. A file
+that is damaged, foreign, empty or newer is refused and left as it is.
+
+The write-ahead log is bounded in bytes. A second thread moves it into the file once it has `MOVE`
+bytes, beside the writer. SQLite begins the log again only when all of it has been moved, and with
+a writer that never pauses some of it never is: so the writer itself moves what the second thread
+left over, which is little, and begins the log again. It waits for the second thread only at `FULL`.
 """
 
 import asyncio
@@ -15,13 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bigfleet_providerkit.errors import StateError, StoreUnavailable
+from bigfleet_providerkit.store.files import make_file, owner_only
 from bigfleet_providerkit.store.interface import Changes, Done, Observer, Quiet, Tables
 from bigfleet_providerkit.store.lock import StateLock
 from bigfleet_providerkit.store.schema import prepare_schema, read_tables
 from bigfleet_providerkit.store.writing import prepare_writing, write_changes
 
-# Every row touches a page or two of 4 KiB, so the log stays around 64 MiB.
-ROWS_PER_COMPACTION = 10_000
+MOVE = 16 * 1024 * 1024
+FULL = 64 * 1024 * 1024
 _Wake = Callable[[Callable[[], None]], object]
 _Job = tuple[Changes, Done, _Wake]
 
@@ -29,30 +34,42 @@ _Job = tuple[Changes, Done, _Wake]
 class SqliteStore:
     """Tables in one file."""
 
-    def __init__(self, path: str | Path, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        observer: Observer | None = None,
+        *,
+        move: int = MOVE,
+        full: int = FULL,
+    ) -> None:
+        """`move` and `full` are sizes of the log in bytes."""
         self.path = str(path)
         self.trouble = ""
         self._file = Path(path)
         self._observer: Observer = observer or Quiet()
         self._lock = StateLock(self._file)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._log_file = self._file.with_name(f"{self._file.name}-wal")
+        self._move, self._full = move, full
         self._compact = threading.Event()
+        self._moved = threading.Event()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._connection: sqlite3.Connection | None = None
         self._abandoned = False
-        self._rows_in_log = 0
 
     def open(self, label: str) -> Tables:
         """Lock, check and load; starts the writer."""
         began = time.perf_counter()
         self._lock.acquire()
         try:
+            make_file(self._file)
             self._connection = _connect(self._file)
             prepare_schema(self._connection, self._file, label)
+            owner_only(self._file)
             tables = read_tables(self._connection, self._file)
             prepare_writing(self._connection)
-        except (sqlite3.Error, StateError) as error:
+        except (sqlite3.Error, OSError, StateError) as error:
             self._observer.store_failed("load")
             self._release()
             if isinstance(error, StateError):
@@ -147,10 +164,29 @@ class SqliteStore:
             self._observer.store_failed("append")
             error = StoreUnavailable(f"state file {self._file} cannot be written: {problem}")
         _answer(batch, error)
-        self._rows_in_log += len(merged)
-        if self._rows_in_log > ROWS_PER_COMPACTION:
-            self._rows_in_log = 0
+        self._bound_log()
+
+    def _bound_log(self) -> None:
+        """Have the log moved, and begin it again after that."""
+        try:
+            size = self._log_file.stat().st_size
+        except OSError:
+            return
+        if size >= self._full or (self._moved.is_set() and size >= self._move):
+            self._moved.clear()
+            self._begin_log_again()
+        elif size >= self._move:
             self._compact.set()
+
+    def _begin_log_again(self) -> None:
+        assert self._connection is not None
+        began = time.perf_counter()
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._observer.stored("compact", time.perf_counter() - began)
+        except sqlite3.Error:
+            # The log grows on until it succeeds: nothing that was answered depends on it.
+            self._observer.store_failed("compact")
 
     # The thread that moves the log into the file.
 
@@ -166,6 +202,7 @@ class SqliteStore:
                 try:
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
                     self._observer.stored("compact", time.perf_counter() - began)
+                    self._moved.set()
                 except sqlite3.Error:
                     self._observer.store_failed("compact")
         finally:
