@@ -71,9 +71,10 @@ mutants: $(STAMP) ## Mutation testing: change a line, and see that a test notice
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: bench
-bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, provider, shard, coordinator, operator, metrics or dashboard picks a part
+bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, shapes, provider, shard, coordinator, operator, metrics or dashboard picks a part
 	@mkdir -p bench
 	@$(BIN)/bigfleet bench suite --out bench/results.json $(if $(ONLY),--only "$(ONLY)") \
+		--outside "shapes=$(BIN)/python -m bigfleet_lab.bench_shapes" \
 		--outside "provider=$(BIN)/python -m providerkit.bench" \
 		--outside "shard=$(BIN)/python -m bigfleet_lab.bench_shard" \
 		--outside "coordinator=$(BIN)/python tools/bench_coordinator.py" \

@@ -7,6 +7,7 @@ import pytest
 
 from bigfleet.decision import Plan
 from compare import differences, fast_plan, oracle_plan
+from drawn import drawn_case
 from fleets import Case, Shape
 from fleets import case as case_of
 from oracle import OraclePlan
@@ -34,6 +35,11 @@ def test_they_agree_on_gangs_that_choose_among_many_places(seeds: range) -> None
 @pytest.mark.parametrize("seeds", chunks(160, 5_000, 40), ids=label)
 def test_they_agree_on_needs_that_are_spread_over_hosts(seeds: range) -> None:
     compare((seed, over_hosts(mixed_case(seed), Random(seed))) for seed in seeds)
+
+
+@pytest.mark.parametrize("seeds", chunks(80, 50_000, 60), ids=label)
+def test_they_agree_on_fleets_of_any_shape(seeds: range) -> None:
+    compare((seed, drawn_case(seed)) for seed in seeds)
 
 
 def compare(cases: Iterable[tuple[int, Case]]) -> None:
