@@ -205,7 +205,7 @@ def _coordinator() -> set[str]:
 
 
 def _shard() -> set[str]:
-    from bigfleet.shard.settings import ShardSettings
+    from bigfleet.shard.server.settings import ShardSettings
 
     return {flag.name[2:] for flag in ShardSettings.flags()}
 

@@ -15,7 +15,7 @@ from bigfleet.coordinator.settings import CoordinatorSettings
 from bigfleet.observe.settings import ProcessSettings
 from bigfleet.operator.settings import OperatorSettings
 from bigfleet.podcontroller.settings import PodControllerSettings
-from bigfleet.shard.settings import ShardSettings
+from bigfleet.shard.server.settings import ShardSettings
 from bigfleet_providerkit.options.parse import Names, parse_flags
 from kube.plane import ControlPlane, control_plane
 

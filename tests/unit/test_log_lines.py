@@ -41,7 +41,7 @@ PROMISED = {
 }  # fmt: skip
 TESTS = {
     "operator": "bigfleet/tests/integration/cli/test_log_lines.py",
-    "shard": "bigfleet/tests/integration/shard/process/test_log_lines.py",
+    "shard": "bigfleet/tests/integration/shard/server/test_log_lines.py",
     "coordinator": "bigfleet/tests/integration/coordinator/test_log_lines.py",
     "provider": "providerkit/tests/integration/test_log_lines.py",
     "all": "bigfleet/tests/integration/cli/test_log_lines.py",

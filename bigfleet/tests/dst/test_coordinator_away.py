@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from bigfleet.coordinator.state import Phase
 from bigfleet.model import CapacityType
-from bigfleet.shard.orders import Order
+from bigfleet.shard.machines.orders import Order
 from sim.coordinators import CoordinatorHost
 from sim.drawing import ProviderPlan
 from sim.handle import ShardHandle

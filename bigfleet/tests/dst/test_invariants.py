@@ -14,8 +14,8 @@ from bigfleet.decision import ActionKind
 from bigfleet.model import CapacityType, HostRef, Machine, PenaltyBucket, Resources, Stamp
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import ProviderClient, ProviderError, ProviderSite
-from bigfleet.shard.book import Book
-from bigfleet.shard.orders import Order
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.machines.orders import Order
 from bigfleet.wire.fencing import FencingStamps
 from sim.calls import SimCalls
 from sim.handle import RowKey, RowVerdict

@@ -19,8 +19,8 @@ import pytest
 
 from bigfleet.coordinator.state import Phase
 from bigfleet.provider.client import LIST_SECONDS
-from bigfleet.shard.reconcile.ownership import Role, Transfer
-from bigfleet.shard.reconcile.ownership import _Known as Known
+from bigfleet.shard.state.ownership import Role, Transfer
+from bigfleet.shard.state.ownership import _Known as Known
 from sim.network import Weather
 from sim.trace import InvariantError
 from sizes import many

@@ -12,8 +12,8 @@ from typing import Any
 from bigfleet.decision import Policy
 from bigfleet.model import CapacityType
 from bigfleet.provider import Ack, ProviderClient, ProviderSite
-from bigfleet.shard.inputs import CycleInputs
-from bigfleet.shard.shard import Count, Shard
+from bigfleet.shard.decide.inputs import CycleInputs
+from bigfleet.shard.server.shard import Count, Shard
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import Behaviour

@@ -8,10 +8,12 @@ from typing import TypeVar
 
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState, PenaltyBucket, Stamp
 from bigfleet.model.columns import Symbols
-from bigfleet.shard.book import Book
-from bigfleet.shard.coordination import Instructions, Moves, Remembered
 from bigfleet.shard.errors import DrainRefusedError
-from bigfleet.shard.reconcile.ownership import Ownership
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.peers.instructions import Instructions
+from bigfleet.shard.peers.moves import Moves
+from bigfleet.shard.state.done_instructions import Remembered
+from bigfleet.shard.state.ownership import Ownership
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from clocks import HandClock
 

@@ -24,14 +24,15 @@ from bigfleet.model import (
 )
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import CallError, ProviderClient, Providers, ProviderSite
-from bigfleet.shard.book import Book
-from bigfleet.shard.execute.actions import Means
-from bigfleet.shard.execute.audit import AuditLog
-from bigfleet.shard.execute.pool import Enqueued, Executor, PoolSettings
-from bigfleet.shard.execute.ports import Blob, Instruction, Journal
-from bigfleet.shard.orders import Order, begun
-from bigfleet.shard.reconcile.journal import Entry
-from bigfleet.shard.sessions.errors import NoSessionError
+from bigfleet.shard.act.actions import Means
+from bigfleet.shard.act.audit_log import AuditLog
+from bigfleet.shard.act.executor import Enqueued, Executor, PoolSettings
+from bigfleet.shard.act.ports import Journal
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.machines.orders import Order, begun
+from bigfleet.shard.operators.errors import NoSessionError
+from bigfleet.shard.operators.messages import Blob, Instruction
+from bigfleet.shard.state.journal import Entry
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from executing_values import S, machine, record_of

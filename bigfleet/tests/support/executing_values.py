@@ -17,7 +17,7 @@ from bigfleet.model import (
     Stamp,
 )
 from bigfleet.model.requirements import Operator
-from bigfleet.shard.orders import Order
+from bigfleet.shard.machines.orders import Order
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 
 T = TypeVar("T")

@@ -15,12 +15,12 @@ from typing import TypeVar
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Stamp
 from bigfleet.model.columns import Symbols
 from bigfleet.model.penalty import PenaltyBucket
-from bigfleet.shard.book import Book
-from bigfleet.shard.observed import Observed
-from bigfleet.shard.sessions.needs import NeedsTable
-from bigfleet.shard.sessions.quarantine import Quarantine
-from bigfleet.shard.sessions.rollups import RollUps
-from bigfleet.shard.sessions.sessions import Sessions, Standing
+from bigfleet.shard.demand.needs_table import NeedsTable
+from bigfleet.shard.demand.quarantine import Quarantine
+from bigfleet.shard.demand.rollups import RollUps
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.machines.node_observations import Observed
+from bigfleet.shard.operators.sessions import Sessions, Standing
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 from clocks import HandClock
 
@@ -91,7 +91,7 @@ class Desk:
             pause_seconds=0.0,
             is_given_away=self.given.__contains__,
         )
-        self.sessions.on_rollup.append(lambda cluster, _: self.woken.append(cluster))
+        self.rollups.on_rollup.append(lambda cluster, _: self.woken.append(cluster))
 
     def bound(self, cluster: str) -> Mapping[str, float]:
         """What a cluster's machines offer."""

@@ -17,7 +17,7 @@ from bigfleet.operator.settings import OperatorSettings
 from bigfleet.podcontroller.server import Running as ControllerRunning
 from bigfleet.podcontroller.server import serve as serve_controller
 from bigfleet.podcontroller.settings import PodControllerSettings
-from bigfleet.shard.sessions.grpc_server import SERVICE, add_sessions
+from bigfleet.shard.operators.grpc_server import SERVICE, add_sessions
 from bigfleet.wire.server import WireServer
 from kube.plane import ControlPlane, control_plane
 from operators import Desk, inline

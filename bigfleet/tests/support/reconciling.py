@@ -18,12 +18,12 @@ import grpc
 from bigfleet.model import Machine
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import CallError, ProviderClient, Providers, ProviderSite
-from bigfleet.shard.book import Book
-from bigfleet.shard.reconcile.answers import Reconciled
-from bigfleet.shard.reconcile.journal import Journal
-from bigfleet.shard.reconcile.lister import Lister
-from bigfleet.shard.reconcile.ownership import Ownership
-from bigfleet.shard.reconcile.restamps import Restamps
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.providers.answers import Reconciled
+from bigfleet.shard.providers.lister import Lister
+from bigfleet.shard.state.journal import Journal
+from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.restamps import Restamps
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from sim.loop import virtual_loop

@@ -10,7 +10,7 @@ from bigfleet.coordinator.settings import CoordinatorSettings
 from bigfleet.observe.addresses import Listen, Pages
 from bigfleet.observe.refusing import refusal
 from bigfleet.observe.settings import Texts
-from bigfleet.shard.settings import ShardSettings
+from bigfleet.shard.server.settings import ShardSettings
 from bigfleet_base.addresses import can_dial
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bigfleet.cli.helping import examples
 
 if TYPE_CHECKING:
-    from bigfleet.shard.settings import ShardSettings
+    from bigfleet.shard.server.settings import ShardSettings
 
 SWITCH_SECONDS = 0.002
 COLLECT_AFTER = (10_000, 20, 20)
@@ -27,7 +27,7 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
     from bigfleet.cli.process import version
     from bigfleet.engine_warm_up import warm_up
     from bigfleet.observe.tracing import open_spans
-    from bigfleet.shard.server import Listening, Serving, serve
+    from bigfleet.shard.server.process import Listening, Serving, serve
 
     serving = Serving(
         listen=settings.listen,
@@ -62,9 +62,9 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
 def shard_refusals() -> tuple[type[Exception], ...]:
     """What a shard ends with in one line."""
     from bigfleet.observe.tracing import TracingError
-    from bigfleet.shard.disk import DiskError
     from bigfleet.shard.errors import ShardError
-    from bigfleet.shard.reconcile.errors import ReconcileError
+    from bigfleet.shard.state.disk import DiskError
+    from bigfleet.shard.state.errors import ReconcileError
     from bigfleet.wire.errors import WireError
     from bigfleet_base.http import HttpError
 
@@ -74,7 +74,7 @@ def shard_refusals() -> tuple[type[Exception], ...]:
 def shard_command() -> Any:
     """The command, with a flag for every setting."""
     from bigfleet.cli.process import process_command
-    from bigfleet.shard.settings import ShardSettings
+    from bigfleet.shard.server.settings import ShardSettings
 
     command = process_command(ShardSettings, serve_shard, shard_refusals())
     command.__doc__ = "Run a shard: decide which machines serve which cluster, and see to it."

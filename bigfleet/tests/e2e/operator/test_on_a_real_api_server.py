@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bigfleet.model import MachineState
-from bigfleet.shard.execute.ports import Instruction
+from bigfleet.shard.operators.messages import Instruction
 from kube.plane import ControlPlane
 from kubeobjects import node
 from operators import Desk, machine

@@ -14,7 +14,7 @@ from log_lines import Said, look_for, of_json, promised
 
 from bigfleet.cli.errors import FailureError
 from bigfleet.cli.process import process_command
-from bigfleet.shard.settings import ShardSettings
+from bigfleet.shard.server.settings import ShardSettings
 
 PATIENCE = 90.0
 KUBECONFIG = """

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from random import Random
 
 from bigfleet.coordinator.state import AssignDomain, Provider, RegisterProvider, UnassignDomain
-from bigfleet.shard.coordination import CoordinatorClient, GrpcCaller
-from bigfleet.shard.coordination.client import Rhythm
+from bigfleet.shard.peers.client import CoordinatorClient, Rhythm
+from bigfleet.shard.peers.coordinator_caller import GrpcCaller
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, machine
 from coordinator_calls import holds, served

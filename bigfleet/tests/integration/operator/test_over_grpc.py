@@ -18,7 +18,7 @@ from bigfleet.observe.process import SystemClock
 from bigfleet.operator.operator import Identity, Operator, World
 from bigfleet.operator.session.line import GrpcDial
 from bigfleet.operator.watches import Watches
-from bigfleet.shard.sessions.grpc_server import SERVICE, add_sessions
+from bigfleet.shard.operators.grpc_server import SERVICE, add_sessions
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls
 from bigfleet.wire.tls import ClientTls, TlsFiles

@@ -24,7 +24,7 @@ from bigfleet.coordinator.state import (
 from bigfleet.coordinator.state.commands import Command
 from bigfleet.coordinator.state.rows import all_rows
 from bigfleet.model import Machine, MachineState
-from bigfleet.shard.reconcile.ownership import Domains, Ownership
+from bigfleet.shard.state.ownership import Domains, Ownership
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from reconciling import MemoryDisk, at_once
 

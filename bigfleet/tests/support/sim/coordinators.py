@@ -17,7 +17,7 @@ from bigfleet.coordinator.rebalance import FleetRebalancer
 from bigfleet.coordinator.state import Command, Move, RefusalError, state_of
 from bigfleet.coordinator.store.interface import Row
 from bigfleet.observe.coordinator import CoordinatorMetrics
-from bigfleet.shard.coordination import ReportError
+from bigfleet.shard.peers.errors import ReportError
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from sim.network import NOWHERE
 from sim.ports import SimClock, SimDisk, SimOffload
@@ -130,7 +130,7 @@ class CoordinatorHost:
 
 
 class SimCaller:
-    """`bigfleet.shard.coordination.calling.Caller` of one life of a shard."""
+    """`bigfleet.shard.peers.coordinator_caller.Caller` of one life of a shard."""
 
     def __init__(self, host: str, coordinator: CoordinatorHost, world: World) -> None:
         self._host, self._coordinator = host, coordinator

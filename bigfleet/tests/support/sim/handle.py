@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bigfleet.model import Resources
-from bigfleet.shard.book import Book
-from bigfleet.shard.reconcile.ownership import Ownership
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.state.ownership import Ownership
 from sim.process import Process
 
 RowKey = tuple[str, str, str, str]

@@ -24,8 +24,8 @@ from typing import Final
 from bigfleet.decision import ActionKind
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
 from bigfleet.model import Machine, MachineState, Stamp
-from bigfleet.shard.orders import STARTS_IN, Order
-from bigfleet.shard.reconcile.lister import FULL
+from bigfleet.shard.machines.orders import STARTS_IN, Order
+from bigfleet.shard.providers.lister import FULL
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from sim.handle import ShardHandle
 from sim.process import Process

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from bigfleet.model import Machine
-from bigfleet.shard.reconcile.ownership import Ownership, Role
+from bigfleet.shard.state.ownership import Ownership, Role
 from bigfleet.wire.machines import machine_from_proto
 from sim.hosts import Host
 from sim.slots import Slot

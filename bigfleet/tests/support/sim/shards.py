@@ -12,14 +12,14 @@ from bigfleet.decision import Reason
 from bigfleet.model import Machine, MachineState, Resources
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import ProviderClient, ProviderSite
-from bigfleet.shard import shard as product
-from bigfleet.shard.book import Book
-from bigfleet.shard.execute.pool import Enqueued, Executor
-from bigfleet.shard.orders import Order
-from bigfleet.shard.reconcile.ownership import Ownership
-from bigfleet.shard.shard import Count, Shard
-from bigfleet.shard.tuning import Tuning
-from bigfleet.shard.views import need_at
+from bigfleet.shard.act.executor import Enqueued, Executor
+from bigfleet.shard.explain.views import need_at
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.machines.orders import Order
+from bigfleet.shard.server import shard as product
+from bigfleet.shard.server.shard import Count, Shard
+from bigfleet.shard.server.tuning import Tuning
+from bigfleet.shard.state.ownership import Ownership
 from bigfleet.wire.fencing import FencingStamps
 from sim.calls import SimCalls
 from sim.coordinators import NAME as COORDINATOR

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from bigfleet.model import LABEL_INSTANCE_TYPE, CapacityType, Operator, Profile, Requirement
-from bigfleet.shard import shard as product
-from bigfleet.shard.execute.audit import AuditLog
-from bigfleet.shard.inputs import configured_per_cluster
-from bigfleet.shard.shard import Shard
-from bigfleet.shard.tuning import Tuning
+from bigfleet.shard.act.audit_log import AuditLog
+from bigfleet.shard.decide.inputs import configured_per_cluster
+from bigfleet.shard.server import shard as product
+from bigfleet.shard.server.shard import Shard
+from bigfleet.shard.server.tuning import Tuning
 from bigfleet_lab.simcluster.behaviour import Behaviour
 from bigfleet_lab.simcluster.generating import Mix
 from bigfleet_lab.simcluster.operator import SimOperator

@@ -19,7 +19,7 @@ from random import Random
 from typing import Final
 
 from bigfleet.observe.cycles import CycleRecord
-from bigfleet.shard.cycle import Cycle
+from bigfleet.shard.decide.cycle import Cycle
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
 from bigfleet_lab.simcluster.generating import Mix
 from sim.drawing import ClusterPlan, Plan

@@ -14,7 +14,7 @@ from bigfleet.cli.doctor.findings import Finding, Verdict
 from bigfleet.cli.doctor.fleet import look_at_fleet
 from bigfleet.kube import NotFoundError, UnreachableError
 from bigfleet.kube.errors import Status
-from bigfleet.shard.settings import provider_site
+from bigfleet.shard.server.settings import provider_site
 from bigfleet.wire.tls import TlsFiles
 from bigfleet_lab.fake import FakeProvider
 from commandline import run

@@ -4,7 +4,7 @@ import pytest
 
 from bigfleet.decision import Reason
 from bigfleet.model.reasons import FAILING_CREATES, WHY, words
-from bigfleet.shard.execute.causes import CreateFailure
+from bigfleet.shard.providers.create_failures import CreateFailure
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 
 

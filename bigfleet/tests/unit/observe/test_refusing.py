@@ -3,7 +3,7 @@
 import pytest
 
 from bigfleet.observe.settings import SettingsError
-from bigfleet.shard.settings import ShardSettings
+from bigfleet.shard.server.settings import ShardSettings
 
 
 @pytest.mark.parametrize(

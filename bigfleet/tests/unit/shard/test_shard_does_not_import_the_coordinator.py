@@ -24,7 +24,7 @@ def test_shard_does_not_import_the_coordinator() -> None:
     count, loaded = ran.stdout.splitlines()
     modules = loaded.split()
     assert int(count) > 10
-    assert "bigfleet.shard.coordination.client" in modules
+    assert "bigfleet.shard.peers.client" in modules
     forbidden = ("bigfleet.coordinator", "bigfleet.cli", "bigfleet_lab")
     assert [name for name in modules if name.startswith(forbidden)] == []
 

@@ -105,7 +105,7 @@ async def _look(
 
 def _sites(texts: Sequence[str]) -> list[ProviderSite]:
     """The providers of `--provider-addr`."""
-    from bigfleet.shard.settings import provider_site
+    from bigfleet.shard.server.settings import provider_site
 
     try:
         return [provider_site(text) for text in texts]

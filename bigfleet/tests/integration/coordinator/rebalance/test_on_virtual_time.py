@@ -21,7 +21,9 @@ from bigfleet.coordinator.state import AssignDomain, Phase
 from bigfleet.model import Machine, MachineState, PenaltyBucket, Profile
 from bigfleet.model.machine import LABEL_ZONE
 from bigfleet.observe.coordinator import CoordinatorMetrics
-from bigfleet.shard.coordination import CoordinatorClient, ReportError, Reports
+from bigfleet.shard.peers.client import CoordinatorClient
+from bigfleet.shard.peers.errors import ReportError
+from bigfleet.shard.peers.report import Reports
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, inline, machine, stamp
 from memory_store import MemoryStore, Shared

@@ -25,8 +25,8 @@ from bigfleet.coordinator.store.interface import RowKey
 from bigfleet.model import Machine, MachineState, PenaltyBucket, Profile
 from bigfleet.model.machine import LABEL_ZONE
 from bigfleet.observe.coordinator import CoordinatorMetrics
-from bigfleet.shard.coordination import Reports
-from bigfleet.shard.reconcile.ownership import Ownership, Role
+from bigfleet.shard.peers.report import Reports
+from bigfleet.shard.state.ownership import Ownership, Role
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from clocks import HandClock
 from coordinating import DictDisk, Shard, inline, machine, stamp

@@ -15,7 +15,7 @@ from bigfleet.coordinator.rebalance.reading import Reader
 from bigfleet.coordinator.reports import Heard
 from bigfleet.coordinator.state import Move, Phase, Provider, Tier, Wish
 from bigfleet.model import MachineState
-from bigfleet.shard.coordination import summarise
+from bigfleet.shard.peers.report import summarise
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider

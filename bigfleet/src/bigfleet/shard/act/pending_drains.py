@@ -1,0 +1,142 @@
+"""Machines in their grace: told to leave, their Drain not yet sent.
+
+One heap and one task for all of them, so that nothing waits in a worker. A grace ends when the
+operator says that the node is empty or could not be emptied (its second ack), when its time is
+over, or when it is called off. What is due is handed on; what cannot be taken now comes again a
+little later. Deadlines are kept by the monotonic clock; the wall clock is only for the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bigfleet.shard.machines.orders import Order
+from bigfleet.shard.operators.messages import Instruction
+from bigfleet.shard.ports import Clock
+
+AGAIN_SECONDS: Final = 1.0
+"""When a due machine could not be handed on: how long until it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grace:
+    """One machine on its way out."""
+
+    order: Order
+    instruction_id: str
+    node: str
+    deadline: float
+    """By the monotonic clock."""
+    since: float | None = None
+    """When it was told to leave; None when that was before a restart."""
+    cycle: int = 0
+
+    @property
+    def machine(self) -> str:
+        """Whose grace it is."""
+        return self.order.machine
+
+    def cancelled(self) -> Instruction:
+        """What calls it off at the operator."""
+        return Instruction(self.instruction_id, self.node, 0, cancel=True)
+
+
+class Drains:
+    """The book of graces. `hand_on` says whether it took the machine."""
+
+    def __init__(self, clock: Clock, hand_on: Callable[[Grace], bool]) -> None:
+        self._clock = clock
+        self._hand_on = hand_on
+        self._graces: dict[str, Grace] = {}
+        self._by_instruction: dict[str, str] = {}
+        self._due: dict[str, float] = {}
+        self._heap: list[tuple[float, int, str]] = []
+        self._numbers = itertools.count()
+        self._sooner = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._graces)
+
+    def __iter__(self) -> Iterator[Grace]:
+        return iter(list(self._graces.values()))
+
+    def get(self, machine_id: str) -> Grace | None:
+        """A machine's grace."""
+        return self._graces.get(machine_id)
+
+    def left(self, grace: Grace) -> int:
+        """Whole seconds a machine has left, rounded up."""
+        return max(0, math.ceil(grace.deadline - self._clock.monotonic()))
+
+    def note(self, grace: Grace) -> None:
+        """Know of a grace without waiting for its end: its Drain is under way."""
+        self.remove(grace.machine)
+        self._graces[grace.machine] = grace
+        self._by_instruction[grace.instruction_id] = grace.machine
+
+    def add(self, grace: Grace) -> None:
+        """Wait for the end of a grace."""
+        self.note(grace)
+        self._schedule(grace.machine, grace.deadline)
+
+    def remove(self, machine_id: str) -> Grace | None:
+        """It is over or called off."""
+        grace = self._graces.pop(machine_id, None)
+        self._due.pop(machine_id, None)
+        if grace is not None:
+            self._by_instruction.pop(grace.instruction_id, None)
+        return grace
+
+    def again(self, machine_id: str, seconds: float) -> None:
+        """Its Drain did not happen: try once more after a while."""
+        if machine_id in self._graces:
+            self._schedule(machine_id, self._clock.monotonic() + seconds)
+
+    def acknowledged(
+        self, cluster: str, instruction_id: str, second: bool, left: tuple[str, ...] = ()
+    ) -> None:
+        """An operator answered. The second answer ends the grace, whatever is left on the node."""
+        machine_id = self._by_instruction.get(instruction_id)
+        if not second or machine_id is None or machine_id not in self._due:
+            return
+        if self._graces[machine_id].order.cluster == cluster:
+            self._schedule(machine_id, self._clock.monotonic())
+
+    async def run(self) -> None:
+        """Hand on what is due, until cancelled."""
+        while True:
+            wait = self._hand_on_due()
+            self._sooner.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._sooner.wait()
+
+    def _hand_on_due(self) -> float | None:
+        """Seconds until the next is due; None when there is none."""
+        while self._heap:
+            at, _, machine_id = self._heap[0]
+            if self._due.get(machine_id) != at:
+                heapq.heappop(self._heap)
+                continue
+            now = self._clock.monotonic()
+            if at > now:
+                return at - now
+            heapq.heappop(self._heap)
+            del self._due[machine_id]
+            if not self._hand_on(self._graces[machine_id]):
+                self.again(machine_id, AGAIN_SECONDS)
+        return None
+
+    def _schedule(self, machine_id: str, at: float) -> None:
+        self._due[machine_id] = at
+        entry = (at, next(self._numbers), machine_id)
+        heapq.heappush(self._heap, entry)
+        if self._heap[0] is entry:
+            self._sooner.set()

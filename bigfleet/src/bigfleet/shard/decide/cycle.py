@@ -1,0 +1,244 @@
+"""One decision cycle: merge what has come in, decide away from the event loop, hand over orders.
+
+    ingest -> reconcile -> snapread -> normalise, phase1..3 (off the loop) -> emit -> execute
+
+Waiting for providers and decoding roll-ups happen elsewhere, as they arrive. What was decided is
+compared with what has happened meanwhile: an order for a machine that moved on is dropped, and the
+next cycle derives it again. Phases are timed one by one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from bigfleet.decision import Carry, ClockSet, Engine, Plan, Policy
+from bigfleet.model.columns import Demand, MachineColumns, Symbols
+from bigfleet.observe.cycles import CycleRecord
+from bigfleet.shard.act.rails import portions
+from bigfleet.shard.decide.orders import beyond_budget, orders_of, settle_credits
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.machines.orders import Order
+from bigfleet.shard.ports import Clock, Offload
+from bigfleet.shard.state.restamps import lines_of
+
+PHASES: Final = (
+    "ingest", "reconcile", "snapread", "normalise", "phase1", "phase2", "phase3", "emit", "execute",
+)  # fmt: skip
+_AT_ONCE: Final = 64
+"""Orders handed over between two turns of the event loop: about three milliseconds of work."""
+_NS: Final = 1e9
+_SET: Final = 1_000_000_000
+"""Nanoseconds by which two clocks may differ from one cycle to the next before one was set."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished decision, for those who show it."""
+
+    number: int
+    trigger: str
+    now: int
+    plan: Plan
+    policy: Policy
+    orders: Sequence[Order]
+    """What is really done; what rails held back is not in it."""
+    machine_changes: int
+    asked_at: int
+    """When the demand it decided on was read, in Unix nanoseconds."""
+
+
+class Inputs(Protocol):
+    """What a cycle reads besides machines."""
+
+    async def demand(self, carry: Carry) -> Demand:
+        """All demand, with what is known of the clusters."""
+        ...
+
+    def policy(self) -> Policy:
+        """The settings of this cycle."""
+        ...
+
+    async def tidied(self, carry: Carry) -> Carry:
+        """Forget what nothing goes by any more; the carry in the numbers that hold now."""
+        ...
+
+    def carried(self, carry: Carry) -> Carry:
+        """The carry, with what happened since the last cycle worked in."""
+        ...
+
+    async def merge(self) -> int:
+        """Merge provider answers that have arrived; how many machines changed."""
+        ...
+
+
+class Outputs(Protocol):
+    """Where a cycle's decisions go."""
+
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
+        """The orders that rails let through; so many more reclaims the cap held back."""
+        ...
+
+    def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
+        """Queue orders; those that were taken, each of them holding its machine."""
+        ...
+
+    async def tell_withheld(self, cycle: int) -> None:
+        """Tell what rails do not let happen, other tasks having their turns in between."""
+        ...
+
+    def show(self, outcome: Outcome) -> int:
+        """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
+        ...
+
+    def finished(self, record: CycleRecord) -> None:
+        """The cycle is over."""
+        ...
+
+
+@dataclass
+class Cycle:
+    """Runs cycles, one after the other."""
+
+    book: Book
+    inputs: Inputs
+    outputs: Outputs
+    clock: Clock
+    offload: Offload
+    timer: Callable[[], float]
+    cpu: Callable[[], float]
+    restamped: Callable[[bytes], None]
+    """Writes down which machines count for another need from now on."""
+    engine: Engine = field(default_factory=Engine)
+    number: int = 0
+    carry: Carry = field(default_factory=Carry)
+    _symbols: Symbols | None = None
+    """Those the engine has decided in: what it keeps between cycles are numbers of theirs."""
+    asked_at: int = 0
+    """When the demand of the last cycle was read, in Unix nanoseconds."""
+    _last: tuple[int, float] | None = None
+    """What time it was in the last cycle, by the clock and by one that nobody sets."""
+
+    async def once(self, trigger: str) -> CycleRecord:
+        """One cycle, from merging to enqueueing."""
+        begin, cpu_begin, started = self.timer(), self.cpu(), self.clock.now()
+        self.number += 1
+        self.asked_at = started
+        marks = [begin]
+        carry = self.inputs.carried(await self.inputs.tidied(self.carry))
+        demand = await self.inputs.demand(carry)
+        marks.append(self.timer())
+        changes = await self.inputs.merge()
+        marks.append(self.timer())
+        now = self.clock.now()
+        carry = self._set_right(carry, now)
+        fleet, policy = self.book.inventory.snapshot(), self.inputs.policy()
+        marks.append(self.timer())
+        plan, orders, capped, restamps = await self._decide(fleet, demand, policy, carry, now)
+        self.carry = plan.carry
+        marks.append(self.timer())
+        permitted = self.outputs.permit(orders, policy, capped)
+        settle_credits(plan, self.book)
+        marks.append(self.timer())
+        accepted = await self._hand_over(permitted)
+        self.restamped(restamps)
+        marks.append(self.timer())
+        await self.outputs.tell_withheld(self.number)
+        unmet = self.outputs.show(
+            Outcome(self.number, trigger, now, plan, policy, accepted, changes, started)
+        )
+        marks.append(self.timer())
+        record = self._record(trigger, started, marks, plan, accepted, changes, unmet, cpu_begin)
+        self.outputs.finished(record)
+        return record
+
+    def _set_right(self, carry: Carry, now: int) -> Carry:
+        """What is held for a time is held for that time, whoever sets the clock meanwhile."""
+        steady = self.clock.monotonic()
+        last, last_steady = self._last or (now, steady)
+        self._last = (now, steady)
+        since = now - int((steady - last_steady) * _NS)
+        by = since - last
+        if abs(by) < _SET:
+            return carry
+        _log.warning(
+            "the clock went %s: what is held for a time is held for that time all the same",
+            "ahead" if by > 0 else "back",
+            extra={"seconds": round(abs(by) / _NS, 3)},
+        )
+        clock = ClockSet(by, since, now)
+        self.book.moved(clock)
+        return carry.moved(clock)
+
+    async def _decide(
+        self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int
+    ) -> tuple[Plan, list[Order], int, bytes]:
+        if demand.symbols is not self._symbols:
+            if self._symbols is not None:
+                self.engine = Engine(self.engine.clock)
+            self._symbols = demand.symbols
+
+        def decide() -> tuple[Plan, list[Order], int, bytes]:
+            plan = self.engine.decide(fleet, demand, policy, carry, now)
+            beyond = beyond_budget(plan, policy.reclaim_budget)
+            return plan, orders_of(plan, beyond), int(beyond.sum()), lines_of(plan)
+
+        self.book.deciding(True)
+        try:
+            return await self.offload(decide)
+        finally:
+            self.book.deciding(False)
+
+    async def _hand_over(self, orders: Sequence[Order]) -> list[Order]:
+        """Queue orders in portions; those that were taken, told to everybody before they run."""
+        accepted: list[Order] = []
+        for portion in portions(orders, _AT_ONCE):
+            taken = self.outputs.accept(portion, self.number)
+            self.book.begin(taken)
+            accepted.extend(taken)
+            await asyncio.sleep(0)
+        return accepted
+
+    def _record(
+        self,
+        trigger: str,
+        started: int,
+        marks: Sequence[float],
+        plan: Plan,
+        accepted: Sequence[Order],
+        changes: int,
+        unmet: int,
+        cpu_begin: float,
+    ) -> CycleRecord:
+        ingest, reconcile, snapread, decided, permit, execute, show = (
+            end - start for start, end in itertools.pairwise(marks)
+        )
+        inside = sum(plan.seconds.values())
+        phases = {
+            "ingest": ingest,
+            "reconcile": reconcile,
+            "snapread": snapread,
+            **plan.seconds,
+            # Making orders of the plan, and what handing over to a thread costs, belong to it.
+            "emit": permit + show + max(0.0, decided - inside),
+            "execute": execute,
+        }
+        return CycleRecord(
+            cycle=self.number,
+            start_unix_nanos=started,
+            trigger=trigger,
+            wall_ns=int((marks[-1] - marks[0]) * _NS),
+            cpu_ns=int((self.cpu() - cpu_begin) * _NS),
+            phases={name: int(phases.get(name, 0.0) * _NS) for name in PHASES},
+            needs=len(plan.demand),
+            machines=len(self.book),
+            changes=changes,
+            actions=dict(Counter(order.kind.title for order in accepted)),
+            shortfalls=unmet,
+        )

@@ -1,0 +1,192 @@
+"""What a cycle decides on besides machines: demand with what is known of clusters, the policy of
+this cycle, the carry with what happened since the last one, and answers merged into the book.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from bigfleet.decision import Carry, Policy
+from bigfleet.model import CapacityType, Machine, MachineState
+from bigfleet.model.columns import Demand
+from bigfleet.model.facts import ClusterFacts
+from bigfleet.model.lifecycle import ALLOCATABLE, BOUND
+from bigfleet.shard.act.backoff import remembered
+from bigfleet.shard.act.executor import Executor
+from bigfleet.shard.act.rails import Rails
+from bigfleet.shard.demand.needs_table import NeedsTable
+from bigfleet.shard.demand.symbol_gc import Forgetting
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.operators.sessions import Sessions
+from bigfleet.shard.ports import Clock
+from bigfleet.shard.providers.lister import Lister
+
+
+class MergeMetrics(Protocol):
+    """What merging is counted by."""
+
+    def machine_lost(self, capacity_type: CapacityType) -> None:
+        """machines_lost_total."""
+        ...
+
+    def state_jump(self) -> None:
+        """state_jumps_total."""
+        ...
+
+    def machine_rejected(self, reason: str) -> None:
+        """machines_rejected_total."""
+        ...
+
+    def provider_merged(self, provider: str, region: str) -> None:
+        """provider_reconcile_age_seconds."""
+        ...
+
+    def removals_held(self, provider: str, region: str, count: int) -> None:
+        """provider_removals_held."""
+        ...
+
+    def provider_gone(self, provider: str, region: str) -> None:
+        """The two of a provider that is not asked any more."""
+        ...
+
+
+@dataclass
+class CycleInputs:
+    """Reads the parts of a shard for its cycle."""
+
+    book: Book
+    needs: NeedsTable
+    sessions: Sessions
+    lister: Lister
+    executor: Executor
+    rails: Rails
+    clock: Clock
+    base: Policy
+    """What flags set."""
+    quotas: Callable[[], Mapping[tuple[str, str], int]]
+    on_loss: Callable[[Machine], None]
+    excluded: Callable[[str], bool]
+    """Whether a person keeps a machine out."""
+    metrics: MergeMetrics
+    forgetting: Forgetting
+    _left_out: set[str] = field(default_factory=set)
+    _asked: set[tuple[str, str]] = field(default_factory=set)
+    """Name and region of the providers of the last merge."""
+
+    async def demand(self, carry: Carry) -> Demand:
+        """All demand, with what is known of the clusters."""
+        more = True
+        while more:
+            more = self.needs.prepare()
+            await asyncio.sleep(0)
+        if self.book.shapeless:
+            shapes: dict[tuple[str, str], str] = {}
+            for cluster in self.needs.clusters():
+                shapes |= self.needs.shapes(cluster)
+            self.book.complete_stamps(shapes)
+        return self.needs.demand(self._facts(carry.backed_off(self.clock.now())))
+
+    def policy(self) -> Policy:
+        """The settings of this cycle."""
+        return replace(
+            self.base,
+            quotas=self.quotas(),
+            reclaim_budget=self.rails.reclaim_budget(configured_per_cluster(self.book)),
+            paused=self.rails.pause.on,
+        )
+
+    async def tidied(self, carry: Carry) -> Carry:
+        """Forget what nothing goes by any more; the carry in the numbers that hold now."""
+        return await self.forgetting.tidied(carry)
+
+    def carried(self, carry: Carry) -> Carry:
+        """The carry, with what happened since the last cycle worked in."""
+        return remembered(carry, self.executor.failures.take_events())
+
+    async def merge(self) -> int:
+        """Merge provider answers that have arrived; how many machines changed."""
+        reconciled = await self.lister.merge()
+        for machine in reconciled.losses:
+            self.metrics.machine_lost(machine.capacity_type)
+            self.on_loss(machine)
+        for _ in range(reconciled.jumped):
+            self.metrics.state_jump()
+        for reason, count in reconciled.refused.items():
+            for _ in range(count):
+                self.metrics.machine_rejected(reason)
+        self._show_providers(reconciled.merged)
+        self._keep_off()
+        return reconciled.changes
+
+    def _show_providers(self, merged: Collection[str]) -> None:
+        asked = set()
+        for status in self.lister.status():
+            if status.name in merged:
+                self.metrics.provider_merged(status.name, status.region)
+            self.metrics.removals_held(status.name, status.region, status.held)
+            asked.add((status.name, status.region))
+        for provider, region in self._asked - asked:
+            self.metrics.provider_gone(provider, region)
+        self._asked = asked
+
+    def _keep_off(self) -> None:
+        """Leave machines out of the decision while they wait after a failure.
+
+        They would be picked again, and refused again, until the wait is over.
+        """
+        inventory = self.book.inventory
+        waiting = set(filter(self._is_free, self.executor.failures.waiting()))
+        for ids, out in ((self._left_out - waiting, False), (waiting - self._left_out, True)):
+            rows = [inventory.row(m) for m in ids if m in inventory and not self.excluded(m)]
+            inventory.set_excluded(np.array(rows, np.int64), out)
+        self._left_out = waiting
+
+    def _is_free(self, machine_id: str) -> bool:
+        machine = self.book.get(machine_id)
+        return machine is not None and machine.state in ALLOCATABLE
+
+    def _facts(self, backed_off: frozenset[str]) -> dict[str, ClusterFacts]:
+        known = dict.fromkeys((*self.book.symbols.clusters, *self.needs.clusters()))
+        return {
+            cluster: ClusterFacts(
+                reported=self.needs.heard(cluster),
+                blocked=not self.sessions.connected(cluster) or cluster in backed_off,
+                overhead=self.needs.overhead(cluster),
+            )
+            for cluster in known
+        }
+
+
+def configured_per_cluster(book: Book) -> dict[str, int]:
+    """How many Configured machines each cluster has."""
+    fleet = book.inventory.snapshot()
+    bound = fleet.cluster[(fleet.state == MachineState.CONFIGURED) & (fleet.cluster >= 0)]
+    counts = np.bincount(bound, minlength=len(book.symbols.clusters))
+    return {
+        cluster: int(count)
+        for cluster, count in zip(book.symbols.clusters, counts.tolist(), strict=False)
+        if count
+    }
+
+
+def bound_capacity(book: Book, cluster: str) -> dict[str, float]:
+    """What the machines bound to a cluster offer, in units per resource."""
+    fleet = book.inventory.snapshot()
+    number = book.symbols.clusters.find(cluster)
+    mine = (fleet.cluster == number) & np.isin(fleet.state, list(BOUND))
+    if number < 0 or not mine.any():
+        return {}
+    machines = np.bincount(fleet.cls[mine], minlength=len(fleet.classes))
+    whole = machines @ fleet.classes.whole
+    milli = machines @ fleet.classes.milli.astype(np.int64)
+    amounts = whole + milli / 1000
+    return {
+        name: float(amount)
+        for name, amount in zip(book.symbols.resources, amounts.tolist(), strict=False)
+        if amount
+    }

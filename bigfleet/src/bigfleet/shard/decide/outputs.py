@@ -1,0 +1,155 @@
+"""Where a cycle's decisions go: rails and the queue, and everybody who shows what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision import ActionKind, Policy, Reason
+from bigfleet.observe.ages import TransitionAges
+from bigfleet.observe.cycles import CycleRecord, CycleRing
+from bigfleet.observe.shard import ShardMetrics
+from bigfleet.shard.act.executor import Executor
+from bigfleet.shard.act.rails import Rails
+from bigfleet.shard.decide.cycle import Outcome
+from bigfleet.shard.demand.needs_table import NeedsTable
+from bigfleet.shard.explain.attribution import attribute_phases, attribute_plan
+from bigfleet.shard.explain.failing_creates import Unserved
+from bigfleet.shard.explain.hints import Hints
+from bigfleet.shard.explain.ledger import Ledger
+from bigfleet.shard.explain.provisioning_latency import Asked
+from bigfleet.shard.explain.reclaim_audit import Forced
+from bigfleet.shard.explain.verdicts import Verdicts
+from bigfleet.shard.explain.views import NeedViews
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.machines.orders import Order
+from bigfleet.shard.operators.sessions import Sessions
+from bigfleet.shard.ports import Clock, steady
+from bigfleet.shard.providers.lister import Lister
+
+I64 = npt.NDArray[np.int64]
+_HELD: Final = {Reason.SPEND_LIMIT: "spend_limit", Reason.QUOTA: "quota"}
+_NS: Final = 1e9
+
+
+@dataclass
+class CycleOutputs:
+    """Hands over what was decided, and shows it."""
+
+    book: Book
+    needs: NeedsTable
+    sessions: Sessions
+    executor: Executor
+    rails: Rails
+    forced: Forced
+    clock: Clock
+    lister: Lister
+    metrics: ShardMetrics
+    attribution: bool
+    """Whether every cycle is written to the log phase by phase."""
+    escalate: Callable[[], None]
+    """A shortfall has become old enough for the coordinator."""
+    again: Callable[[], None]
+    """More is to be done than one cycle may: the next should follow at once."""
+    asked: Asked
+    age: float = 0.0
+    """Seconds the process is old already."""
+    ledger: Ledger = field(default_factory=Ledger)
+    hints: Hints = field(default_factory=Hints)
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    unserved: Unserved = field(default_factory=Unserved)
+    cycles: CycleRing = field(default_factory=CycleRing)
+    views: NeedViews | None = None
+    """Of the last finished cycle; None before the first."""
+    changed_rows: dict[str, int] = field(default_factory=dict)
+    """Rows that came, changed and went since the last cycle, by the catalogue's names."""
+    _started: float = 0.0
+    _withheld: list[tuple[Order, str]] = field(default_factory=list)
+    """What this cycle decided and rails do not let happen."""
+
+    def __post_init__(self) -> None:
+        self._started = self.clock.monotonic() - self.age
+        self._steady = steady(self.clock)
+        self.ages = TransitionAges(self._steady)
+        self.book.on_change.append(self.ages)
+
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
+        """The orders that rails let through; so many more reclaims the cap held back."""
+        admitted = self.rails.admit(orders, policy.reclaim_budget or {}, capped)
+        self._withheld = admitted.withheld
+        if admitted.deferred and self.rails.may_act():
+            self.again()
+        return admitted.orders
+
+    def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
+        """Queue orders; those that were taken, each of them holding its machine."""
+        return self.executor.enqueue(orders, cycle).accepted
+
+    async def tell_withheld(self, cycle: int) -> None:
+        """Tell what rails do not let happen."""
+        await self.executor.withheld.take(self._withheld, cycle)
+
+    def show(self, outcome: Outcome) -> int:
+        """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
+        plan, policy, now = outcome.plan, outcome.policy, outcome.now
+        told = self.unserved.told(plan, self.executor.failures.trouble(), self.book.inventory.row)
+        if self.ledger.update(told.plan, self.clock.monotonic()):
+            self.escalate()
+        if len(self.asked):
+            self.asked.decided(outcome.orders, self.ledger.unmet(), outcome.asked_at)
+        self.views = NeedViews(outcome.number, now, told.plan, policy, self.ledger.ages)
+        connected = self.sessions.clusters()
+        for hint in self.hints.updates(plan.fleet, plan.demand, connected, self._steady()):
+            self.sessions.send(hint.cluster, hint.message, hint.key)
+        listening = [c for c in connected if self.sessions.knows_additions(c)]
+        for news in self.verdicts.changes(told, listening):
+            self.sessions.send(news.cluster, news.message)
+        phantoms = {
+            "absent": sum(status.held for status in self.lister.status()),
+            "state_conflict": self.lister.contradicted(),
+        }
+        self.metrics.decided(plan, policy, now, self.ledger.counts(), self.ages.oldest(), phantoms)
+        self.metrics.occ(plan.counters, int((plan.claimed >= 0).sum()))
+        unforced = self.forced.unforced(plan, policy, now, self._lost(outcome), outcome.asked_at)
+        self.metrics.reclaims_unforced(unforced)
+        self.metrics.stockouts_cooling(len(plan.carry.cooling(now)))
+        for reason, name in _HELD.items():
+            held = int((plan.verdicts.reason == reason).sum())
+            if held:
+                self.metrics.provisions_held(name, held)
+        self.metrics.clusters({*connected, *self.needs.clusters()})
+        if self.attribution:
+            attribute_plan(outcome.number, plan)
+        return int((~told.plan.verdicts.satisfied).sum())
+
+    def _lost(self, outcome: Outcome) -> I64:
+        """The rows of machines that are really reclaimed."""
+        rows = [
+            self.book.inventory.row(order.machine)
+            for order in outcome.orders
+            if order.kind is ActionKind.RECLAIM
+        ]
+        return np.array([row for row in rows if row >= 0], np.int64)
+
+    def finished(self, record: CycleRecord) -> None:
+        """The cycle is over."""
+        changes = {**self.changed_rows, "machine_changed": record.changes}
+        self.changed_rows.clear()
+        seconds = record.wall_ns / _NS
+        phases = {name: took / _NS for name, took in record.phases.items()}
+        finished = record.start_unix_nanos + record.wall_ns
+        self.metrics.cycle(seconds, phases, record.trigger, changes, finished)
+        if record.cycle == 1:
+            self.metrics.first_decision(self.clock.monotonic() - self._started)
+        self.cycles.add(record)
+        if self.attribution:
+            attribute_phases(record)
+
+    def session_ended(self, cluster: str) -> None:
+        """What a cluster was told is told again to its next session."""
+        self.hints.forget(cluster)
+        self.verdicts.forget(cluster)

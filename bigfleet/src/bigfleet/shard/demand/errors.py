@@ -1,0 +1,10 @@
+"""What can go wrong with demand.
+
+RollUpRefusedError      a roll-up is refused whole; its text goes to the operator
+"""
+
+from __future__ import annotations
+
+
+class RollUpRefusedError(ValueError):
+    """A roll-up of which nothing is taken; the text says why and what to send instead."""

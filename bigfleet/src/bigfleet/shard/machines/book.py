@@ -1,0 +1,368 @@
+"""The machines as this shard knows them, and who is told when one changes.
+
+Every change of a machine goes through here, whether the shard causes it or a provider reports it:
+so there is one place that keeps an action and an answer from crossing. While an action on a
+machine is under way, what is listed of it is put aside; an answer that was asked for before the
+last action ended may be older than that action and is taken only where it shows the end of what
+the machine is doing.
+
+While a decision is being made in another thread, the columns may be written (the decision reads a
+snapshot), but the symbols both share must not grow: the few records that would bring a new name
+wait until it is over.
+
+Columns are the inventory's; what nodes are called and what clusters say of them is in `observed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.decision import ClockSet
+from bigfleet.inventory import Inventory
+from bigfleet.model import Leaving, Machine, MachineState, Stamp
+from bigfleet.model.columns import Symbols
+from bigfleet.model.lifecycle import BOUND, check_move
+from bigfleet.shard.machines.merge_record import Merged, ends_transition, merge
+from bigfleet.shard.machines.orders import Order, begun
+from bigfleet.shard.ports import Clock
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+S = MachineState
+OnChange = Callable[[Machine | None, Machine | None], None]
+
+_ACTED_KEPT: Final = 600.0
+"""Seconds for which the end of an action is remembered: longer than any List may take."""
+_BACK: Final = {
+    S.CREATING: S.SPECULATIVE,
+    S.CONFIGURING: S.IDLE,
+    S.DELETING: S.IDLE,
+    S.DRAINING: S.CONFIGURED,
+}
+
+
+class Seen(Enum):
+    """What became of an observed record."""
+
+    NEW = "new"
+    SAME = "same"
+    CHANGED = "changed"
+    ASIDE = "aside"
+    """An action is under way; looked at when it ends."""
+    STALE = "stale"
+    """Perhaps older than what is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a record changed."""
+
+    seen: Seen
+    jumped: bool = False
+    lost: bool = False
+    freed: bool = False
+    delivered: bool = False
+
+
+class Book:
+    """The shard's machines. One thread, one writer."""
+
+    def __init__(self, symbols: Symbols, clock: Clock) -> None:
+        self.symbols = symbols
+        self.inventory = Inventory(symbols)
+        self.on_change: list[OnChange] = []
+        self._clock = clock
+        self._busy: set[str] = set()
+        self._aside: dict[str, Machine] = {}
+        self._acted: dict[str, float] = {}
+        self._moving_since: dict[str, tuple[MachineState, int]] = {}
+        self.shapeless = False
+        """Whether there are stamps that `complete_stamps` might complete."""
+        self._deciding = False
+        self._waiting: list[Machine] = []
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.inventory)
+
+    def __contains__(self, machine_id: object) -> bool:
+        return machine_id in self.inventory
+
+    def get(self, machine_id: str) -> Machine | None:
+        """A machine as it is known now."""
+        return self.inventory.get(machine_id)
+
+    def rows_of_provider(self, provider: str) -> I64:
+        """The rows of a provider's machines."""
+        fleet, rows = self.inventory.snapshot(), self.inventory.rows()
+        theirs = np.array([pool[0] == provider for pool in fleet.classes.pools], np.bool_)
+        return rows[theirs[fleet.classes.pool[fleet.cls[rows]]]] if len(theirs) else rows
+
+    def ids_of_provider(self, provider: str) -> list[str]:
+        """The ids of a provider's machines."""
+        return [self.inventory.id_of(row) for row in self.rows_of_provider(provider).tolist()]
+
+    def bound(self, cluster: str) -> list[str]:
+        """The machines bound to a cluster or stamped for it."""
+        number = self.symbols.clusters.find(cluster)
+        if number < 0:
+            return []
+        fleet = self.inventory.snapshot()
+        mine = fleet.cluster == number
+        if self.symbols.identity_count:
+            whose = self.symbols.identity_column("cluster")
+            mine |= (fleet.stamp >= 0) & (whose[fleet.stamp] == number)
+        rows = np.flatnonzero(mine & (fleet.state > 0))
+        return [fleet.ids[row] for row in rows.tolist()]
+
+    def moving_since(self) -> Mapping[str, tuple[MachineState, int]]:
+        """Machines in a transition: which, and since when in Unix nanoseconds."""
+        return self._moving_since
+
+    # -- one action per machine ------------------------------------------------------------------
+
+    def busy(self, machine_id: str) -> bool:
+        """Whether an action on it is queued or running."""
+        return machine_id in self._busy
+
+    def hold(self, machine_id: str) -> bool:
+        """Keep others off a machine; False when somebody already does."""
+        if machine_id in self._busy:
+            return False
+        self._busy.add(machine_id)
+        return True
+
+    def free(self, machine_id: str) -> Taken | None:
+        """The action is over. What was listed meanwhile is looked at now."""
+        self._busy.discard(machine_id)
+        self._acted.pop(machine_id, None)
+        self._acted[machine_id] = self._clock.monotonic()
+        self._forget_old_ends()
+        aside = self._aside.pop(machine_id, None)
+        if aside is None:
+            return None
+        known = self.get(machine_id)
+        if known is None or not ends_transition(known, aside):
+            return None
+        return self._put(known, merge(known, aside, self._clock.now()))
+
+    # -- what providers say ----------------------------------------------------------------------
+
+    def take(self, machine: Machine, asked_at: float | None = None, *, own: bool = False) -> Taken:
+        """An observed, valid record; `asked_at` is when it was asked for, by the monotonic clock.
+
+        `own` is the answer to the action that holds the machine.
+        """
+        if machine.id in self._busy and not own:
+            self._aside[machine.id] = machine
+            return Taken(Seen.ASIDE)
+        if self._deciding and self._brings_a_name(machine):
+            self._waiting.append(machine)
+            return Taken(Seen.ASIDE)
+        known = self.get(machine.id)
+        doubtful = known is not None and not own and self._may_be_stale(machine.id, asked_at)
+        if known is not None and doubtful and not ends_transition(known, machine):
+            return Taken(Seen.STALE)
+        return self._put(known, merge(known, machine, self._clock.now()))
+
+    def vanish(self, machine_id: str) -> Taken:
+        """A machine is gone; lost when it served a cluster."""
+        known = self.get(machine_id)
+        if known is None:
+            return Taken(Seen.SAME)
+        self.inventory.remove(machine_id)
+        self._busy.discard(machine_id)
+        for memory in (self._aside, self._acted, self._moving_since):
+            memory.pop(machine_id, None)
+        self._tell(known, None)
+        return Taken(Seen.CHANGED, lost=known.state in BOUND and bool(known.cluster))
+
+    def deciding(self, is_deciding: bool) -> None:
+        """A decision begins or ends; with its end comes what had to wait for it."""
+        self._deciding = is_deciding
+        waiting, self._waiting = self._waiting, []
+        for machine in waiting:
+            self.take(machine)
+
+    def renumber(self, symbols: Symbols, numbers: I32) -> None:
+        """Speak in other symbols from now on."""
+        self.symbols = symbols
+        self.inventory.renumber(symbols, numbers)
+
+    # -- what the shard does ---------------------------------------------------------------------
+
+    def start(
+        self, machine_id: str, state: MachineState, cluster: str = "", stamp: Stamp | None = None
+    ) -> Machine:
+        """A move the shard causes; refused when the lifecycle does not know it."""
+        before = self._known(machine_id)
+        check_move(before.state, state)
+        after = before.but(state=state, idle_since_ns=0)
+        if cluster:
+            after = after.but(cluster=cluster)
+        if stamp is not None:
+            after = after.but(stamp=stamp)
+        if state is S.DELETING:
+            after = after.but(stamp=None)
+        if state is S.DRAINING and before.leaving is None:
+            after = after.but(leaving=Leaving(None, self._clock.now()))
+        return self._change(before, after)
+
+    def begin(self, orders: Iterable[Order]) -> None:
+        """Write what is about to be done, so that the next cycle counts it."""
+        changes, now = [], self._clock.now()
+        for order in orders:
+            before = self.get(order.machine)
+            if before is not None:
+                changes.append((before, begun(before, order, now)))
+        self.inventory.put_many([after for _, after in changes])
+        self.tell(changes)
+
+    def revert(self, machine_id: str) -> Machine | None:
+        """What was started did not happen: back to where it was, for nobody."""
+        before = self.get(machine_id)
+        if before is None or before.state not in _BACK:
+            return before
+        state = _BACK[before.state]
+        idle = self._clock.now() if state is S.IDLE else 0
+        after = before.but(state=state, idle_since_ns=idle, leaving=None)
+        if state is not S.CONFIGURED:
+            after = after.but(cluster="", stamp=None)
+        return self._change(before, after)
+
+    def leave(self, machine_id: str, for_stamp: Stamp | None, final: bool = False) -> Machine:
+        """A machine is in its grace, for somebody or nobody."""
+        before = self._known(machine_id)
+        leaving = Leaving(for_stamp, self._clock.now(), final)
+        return self._change(before, before.but(leaving=leaving))
+
+    def stay(self, machine_id: str) -> Machine:
+        """A machine that was leaving stays."""
+        before = self._known(machine_id)
+        return self._change(before, before.but(leaving=None))
+
+    def stamp(self, machine_id: str, stamp: Stamp | None) -> Machine:
+        """Somebody else's, or nobody's, from now on."""
+        before = self._known(machine_id)
+        return self._change(before, before.but(stamp=stamp))
+
+    def exclude(self, machine_id: str, excluded: bool) -> Machine:
+        """Keep a machine out of every decision, or let it in again."""
+        before = self._known(machine_id)
+        return self._change(before, before.but(excluded=excluded))
+
+    def complete_stamps(self, shapes: Mapping[tuple[str, str], str]) -> int:
+        """Give stamps without a shape the one of their (cluster, fingerprint); how many.
+
+        Records written by a release that did not write shapes lack them until the demand is heard.
+        """
+        fleet = self.inventory.snapshot()
+        changed, self.shapeless = 0, False
+        for identity in np.unique(fleet.stamp[fleet.stamp >= 0]).tolist():
+            stamp = self.symbols.stamp(identity, 0)
+            shape = shapes.get((stamp.cluster, stamp.fingerprint), "")
+            self.shapeless |= not stamp.shape and not shape
+            if stamp.shape or not shape:
+                continue
+            rows = np.flatnonzero((fleet.stamp == identity) & (fleet.state > 0))
+            number = self.symbols.identity(replace(stamp, shape=shape))
+            self.inventory.stamp(rows, number, fleet.sequence[rows])
+            changed += len(rows)
+        return changed
+
+    def moved(self, clock: ClockSet) -> None:
+        """With a clock that was set: nothing is idle, or not Ready, for longer or less for it."""
+        fleet = self.inventory.snapshot()
+        rows = np.flatnonzero((fleet.state > 0) & (fleet.idle_since > 0))
+        self.inventory.set_idle_since(rows, clock.moved(fleet.idle_since[rows]))
+        late = np.array(list(fleet.not_ready_since), np.int64)
+        since = np.array(list(fleet.not_ready_since.values()), np.int64)
+        self.inventory.set_not_ready(late, clock.moved(since))
+
+    def tell(self, changes: Iterable[tuple[Machine | None, Machine | None]]) -> None:
+        """Tell subscribers of changes that were written to the columns in bulk."""
+        for before, after in changes:
+            self._note(before, after)
+            self._tell(before, after)
+
+    # -- the same for all ------------------------------------------------------------------------
+
+    def _known(self, machine_id: str) -> Machine:
+        machine = self.get(machine_id)
+        if machine is None:
+            raise UnknownMachineError(f"machine {machine_id!r} is not known to this shard")
+        return machine
+
+    def _change(self, before: Machine, after: Machine) -> Machine:
+        if after != before:
+            self.inventory.change(before, after)
+            self._note(before, after)
+            self._tell(before, after)
+        return after
+
+    def _put(self, known: Machine | None, merged: Merged) -> Taken:
+        if not merged.changed:
+            return Taken(Seen.SAME)
+        if known is None:
+            self.inventory.put(merged.machine)
+        else:
+            self.inventory.change(known, merged.machine)
+        self._note(known, merged.machine)
+        self._tell(known, merged.machine)
+        return Taken(
+            Seen.NEW if known is None else Seen.CHANGED,
+            merged.jumped,
+            merged.lost,
+            merged.freed,
+            merged.delivered,
+        )
+
+    def _note(self, before: Machine | None, after: Machine | None) -> None:
+        if after is None:
+            return
+        self.shapeless |= after.stamp is not None and not after.stamp.shape
+        if before is not None and before.state is after.state:
+            return
+        if after.state in _BACK:
+            self._moving_since[after.id] = (after.state, self._clock.now())
+        else:
+            self._moving_since.pop(after.id, None)
+
+    def _tell(self, before: Machine | None, after: Machine | None) -> None:
+        for listener in self.on_change:
+            listener(before, after)
+
+    def _may_be_stale(self, machine_id: str, asked_at: float | None) -> bool:
+        return asked_at is not None and self._acted.get(machine_id, asked_at) > asked_at
+
+    def _brings_a_name(self, machine: Machine) -> bool:
+        """Whether taking a record would make the symbols or the labels' values grow."""
+        known = self.get(machine.id)
+        symbols = self.symbols
+        names = (*machine.resources, *(machine.allocatable or ()))
+        return (
+            known is None
+            or dict(known.labels) != dict(machine.labels)
+            or (bool(machine.cluster) and symbols.clusters.find(machine.cluster) < 0)
+            or (machine.stamp is not None and not symbols.knows(machine.stamp))
+            or any(symbols.resources.find(name) < 0 for name in names)
+        )
+
+    def _forget_old_ends(self) -> None:
+        oldest = self._clock.monotonic() - _ACTED_KEPT
+        while self._acted:
+            first = next(iter(self._acted))
+            if self._acted[first] >= oldest:
+                return
+            del self._acted[first]
+
+
+class UnknownMachineError(LookupError):
+    """No machine has that id here."""

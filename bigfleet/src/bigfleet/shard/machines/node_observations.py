@@ -1,0 +1,133 @@
+"""What clusters say of the nodes that machines have become: names, readiness, pods.
+
+Never needed for correctness: a cluster that says nothing leaves the provider's word alone. A full
+observation replaces what was known of a cluster, so a Configured machine without a node in it has
+no Ready node, no pods, no name and nothing that must not be disturbed; a partial one speaks of the
+nodes it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bigfleet.model import MachineState
+from bigfleet.model.columns import Flag
+from bigfleet.shard.machines.book import Book
+from bigfleet.shard.machines.node_reports import NodeSeen, Noticed
+from bigfleet.shard.ports import Clock
+
+
+class Observed:
+    """The nodes of all clusters, by machine."""
+
+    def __init__(self, book: Book, clock: Clock) -> None:
+        self._book = book
+        self._clock = clock
+        self._names: dict[str, str] = {}
+
+    def node_name(self, machine_id: str) -> str:
+        """What a machine's node is called; empty while nobody said."""
+        return self._names.get(machine_id, "")
+
+    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> Noticed:
+        """Take an observation; what it shows that is not as it should be."""
+        mine = self._configured(cluster)
+        refs: dict[str, str] | None = None
+        seen: dict[str, NodeSeen] = {}
+        strange: list[str] = []
+        for node in nodes:
+            machine_id = node.machine_id if node.machine_id in mine else ""
+            if not machine_id:
+                if node.machine_id:
+                    strange.append(node.machine_id)
+                refs = self._refs(mine) if refs is None else refs
+                machine_id = refs.get(node.host_ref) or refs.get(node.name, "")
+            if machine_id:
+                seen[machine_id] = node
+        self._write(seen, mine)
+        if full:
+            self._without_node([m for m in mine if m not in seen], mine)
+        self._name(seen)
+        cordoned = [m for m, node in seen.items() if node.unschedulable and not mine[m].leaving]
+        return Noticed(cordoned, strange)
+
+    def forget(self, machine_id: str) -> None:
+        """A machine that is no node any more."""
+        self._names.pop(machine_id, None)
+
+    def _configured(self, cluster: str) -> dict[str, _Row]:
+        fleet = self._book.inventory.snapshot()
+        number = self._book.symbols.clusters.find(cluster)
+        rows = np.flatnonzero((fleet.cluster == number) & (fleet.state == MachineState.CONFIGURED))
+        if number < 0:
+            return {}
+        leaving = (fleet.flags[rows] & 1) > 0
+        return {
+            fleet.ids[row]: _Row(row, bool(left))
+            for row, left in zip(rows.tolist(), leaving.tolist(), strict=True)
+        }
+
+    def _refs(self, mine: Iterable[str]) -> dict[str, str]:
+        refs: dict[str, str] = {}
+        for machine_id in mine:
+            machine = self._book.get(machine_id)
+            if machine is not None and machine.host is not None:
+                refs[machine.host.ref] = machine_id
+            refs[machine_id] = machine_id
+            name = self._names.get(machine_id)
+            if name:
+                refs[name] = machine_id
+        return refs
+
+    def _write(self, seen: dict[str, NodeSeen], mine: dict[str, _Row]) -> None:
+        inventory, now = self._book.inventory, self._clock.now()
+        known = inventory.snapshot().not_ready_since
+        rows = np.array([mine[m].number for m in seen], np.int64)
+        inventory.set_do_not_disrupt(
+            rows, np.array([n.do_not_disrupt for n in seen.values()], bool)
+        )
+        counted = np.array([n.pods is not None for n in seen.values()], bool)
+        pods = np.array([n.pods or 0 for n in seen.values()], np.int64)
+        inventory.set_pods(rows[counted], pods[counted])
+        since = np.array(
+            [0 if node.ready else known.get(mine[m].number, 0) or now for m, node in seen.items()],
+            np.int64,
+        )
+        before = np.array([known.get(row, 0) for row in rows.tolist()], np.int64)
+        inventory.set_not_ready(rows[since != before], since[since != before])
+
+    def _name(self, seen: dict[str, NodeSeen]) -> None:
+        """Remember what nodes are called, and tell of names that are new."""
+        for machine_id, node in seen.items():
+            if node.name and self._names.get(machine_id) != node.name:
+                self._names[machine_id] = node.name
+                machine = self._book.get(machine_id)
+                if machine is not None:
+                    self._book.tell([(machine, machine)])
+
+    def _without_node(self, machine_ids: list[str], mine: dict[str, _Row]) -> None:
+        """Nothing is known of these but that they are no nodes; only what changes is written."""
+        inventory = self._book.inventory
+        fleet = inventory.snapshot()
+        rows = np.array([mine[m].number for m in machine_ids], np.int64)
+        marked = rows[(fleet.flags[rows] & Flag.DO_NOT_DISRUPT) > 0]
+        counted = rows[fleet.pods[rows] >= 0]
+        ready = rows[(fleet.flags[rows] & Flag.NOT_READY) == 0]
+        if len(marked):
+            inventory.set_do_not_disrupt(marked, np.zeros(len(marked), bool))
+        if len(counted):
+            inventory.set_pods(counted, -1)
+        if len(ready):
+            inventory.set_not_ready(ready, self._clock.now())
+        for machine_id in machine_ids:
+            self.forget(machine_id)
+
+
+class _Row:
+    __slots__ = ("leaving", "number")
+
+    def __init__(self, number: int, leaving: bool) -> None:
+        self.number = number
+        self.leaving = leaving

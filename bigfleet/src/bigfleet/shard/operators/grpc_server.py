@@ -1,0 +1,104 @@
+"""Sessions over gRPC: one call is one stream, and the end of a session its status.
+
+Frames come as bytes, so that a large roll-up is decoded away from the event loop. Listening and TLS
+are left to the server's owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Final, Protocol, cast
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from bigfleet.shard.operators.errors import SessionEnd
+from bigfleet.shard.ports import Offload, Stream
+from bigfleet.wire.identity import identity_of
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
+
+SERVICE: Final = "bigfleet.v1alpha1.Shard"
+LARGE_BYTES: Final = 256 * 1024
+"""From here on a frame is decoded off the event loop."""
+STATUS_SECONDS: Final = 5.0
+"""How long an operator may take to be told why its session ends."""
+_BREAK_SECONDS: Final = 0.05
+"""A connection that breaks ends the stream as an operator does who closes it in order; that the
+call is cancelled follows within a millisecond, and nothing but that tells them apart."""
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+IdentityOf = Callable[[Context], str | None]
+"""The peer's single `bigfleet://` name; empty for none or several; None on plaintext."""
+
+
+class Serving(Protocol):
+    """Whoever serves streams."""
+
+    async def serve(self, stream: Stream) -> None:
+        """Serve one stream to its end."""
+        ...
+
+
+class GrpcStream:
+    """One call as a stream of frames."""
+
+    def __init__(self, context: Context, identity: str | None, offload: Offload) -> None:
+        self.identity = identity
+        self._context = context
+        self._offload = offload
+
+    async def receive(self) -> pb.OperatorMessage | None:
+        """The next frame; None when the operator closed its side in order."""
+        # What marks the end is no message, which the stubs of grpc do not say.
+        raw: bytes | object = await self._context.read()
+        if not isinstance(raw, bytes):
+            await asyncio.sleep(_BREAK_SECONDS)
+            return None
+        try:
+            if len(raw) < LARGE_BYTES:
+                return pb.OperatorMessage.FromString(raw)
+            return await self._offload(lambda: pb.OperatorMessage.FromString(raw))
+        except DecodeError as error:
+            raise SessionEnd(
+                grpc.StatusCode.INVALID_ARGUMENT, f"a frame cannot be decoded: {error}"
+            ) from error
+
+    async def send(self, message: pb.ShardMessage) -> None:
+        """Hand over a frame; returns when the transport has taken it."""
+        await self._context.write(message.SerializeToString())
+
+
+def add_sessions(
+    server: grpc.aio.Server,
+    sessions: Serving,
+    offload: Offload,
+    name_of: IdentityOf = identity_of,
+) -> None:
+    """Serve `Shard.Session` on a server that has not been started."""
+
+    async def session(_requests: object, context: Context) -> None:
+        # Sent apart: while the first frame still carried them, no status could be sent.
+        await context.send_initial_metadata(())
+        stream = GrpcStream(context, name_of(context), offload)
+        status: tuple[grpc.StatusCode, str] | None = None
+        try:
+            await sessions.serve(stream)
+        except SessionEnd as end:
+            # Taken out of it: what it was raised through would keep the whole session alive.
+            status = end.code, end.text
+        if status is not None:
+            # Who reads nothing takes no status either. The call is then over without it.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STATUS_SECONDS):
+                    await context.abort(*status)
+
+    # The stubs of grpc know handlers that yield their answers, not those that write them.
+    behavior = cast("Callable[..., AsyncIterator[bytes]]", session)
+    handler: grpc.RpcMethodHandler[bytes, bytes]
+    handler = grpc.stream_stream_rpc_method_handler(behavior)
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(SERVICE, {"Session": handler}),)
+    )

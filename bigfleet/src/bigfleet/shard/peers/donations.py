@@ -1,0 +1,162 @@
+"""Which machines to give to another shard: a choice on columns.
+
+A `Wish` is what the machines must be like; candidates are free machines for a transfer, or bound
+ones of lower priority for a drain. Those whose loss costs their workload least come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.model import (
+    MachineState,
+    QuantityError,
+    Requirement,
+    RequirementError,
+    Resources,
+    matches_all,
+)
+from bigfleet.model.columns import ClassTable, Flag, MachineColumns
+from bigfleet.shard.peers.errors import InvalidInstructionError
+from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
+from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
+from bigfleet_api.v1alpha1 import provider_pb2
+
+Mask = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
+S = MachineState
+_NOT_FREE: Final = Flag.LEAVING | Flag.EXCLUDED
+_NOT_VICTIM: Final = Flag.LEAVING | Flag.EXCLUDED | Flag.DO_NOT_DISRUPT
+_MILLI: Final = 1000
+
+
+class Selector(Protocol):
+    """What the three instructions that pick have in common."""
+
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def zone(self) -> str: ...
+    @property
+    def provider(self) -> str: ...
+    @property
+    def region(self) -> str: ...
+    @property
+    def requirements(self) -> Sequence[capacity.NodeSelectorRequirement]: ...
+    @property
+    def min_unit(self) -> provider_pb2.Resources: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What machines must be like; an empty text means any."""
+
+    instance_type: str = ""
+    zone: str = ""
+    provider: str = ""
+    region: str = ""
+    requirements: tuple[Requirement, ...] = ()
+    min_unit: Resources | None = None
+
+    @classmethod
+    def of(cls, said: Selector) -> Wish:
+        """The wish of an instruction; refused when it cannot be read."""
+        try:
+            requirements = tuple(requirement_from_proto(one) for one in said.requirements)
+            unit = amounts_from_proto(said.min_unit.resources, "min_unit")
+        except (RequirementError, QuantityError) as error:
+            raise InvalidInstructionError(f"what to pick cannot be read: {error}") from error
+        return cls(said.instance_type, said.zone, said.provider, said.region, requirements, unit)
+
+
+def free_machines(fleet: MachineColumns, wish: Wish, state: MachineState) -> list[str]:
+    """Unclaimed machines in a state, Idle or Speculative, that fit.
+
+    Nothing of them is anybody's, so none has a penalty; the longest Idle come first.
+    """
+    mask = (fleet.state == state) & (fleet.stamp < 0)
+    mask &= fleet.flags & np.uint8(_NOT_FREE) == 0
+    rows = np.flatnonzero(mask & _fitting(fleet, wish))
+    order = np.lexsort((fleet.rank[rows], fleet.idle_since[rows]))
+    return [fleet.ids[row] for row in rows[order].tolist()]
+
+
+def victims(fleet: MachineColumns, wish: Wish, priority: int, interruption: int = 0) -> list[str]:
+    """Bound machines of strictly lower priority, lowest reclamation penalty first.
+
+    An `interruption` bucket that is stated must be strictly higher than theirs as well.
+    """
+    symbols = fleet.symbols
+    if not symbols.identity_count:
+        return []
+    mask = (fleet.state == S.CONFIGURED) & (fleet.stamp >= 0)
+    mask &= fleet.flags & np.uint8(_NOT_VICTIM) == 0
+    rows = np.flatnonzero(mask & _fitting(fleet, wish))
+    stamps = fleet.stamp[rows]
+    priorities = symbols.identity_column("priority")[stamps]
+    interruptions = symbols.identity_column("interruption")[stamps]
+    lower = priorities < priority
+    if interruption:
+        lower &= interruptions < interruption
+    rows, stamps = rows[lower], stamps[lower]
+    order = np.lexsort(
+        (
+            fleet.rank[rows],
+            priorities[lower],
+            interruptions[lower],
+            symbols.identity_column("reclamation")[stamps],
+        )
+    )
+    return [fleet.ids[row] for row in rows[order].tolist()]
+
+
+def _fitting(fleet: MachineColumns, wish: Wish) -> Mask:
+    """Per row, whether the machine is as wished."""
+    # Labels with many values are columns of their own; everything else is a matter of classes.
+    own = [one for one in wish.requirements if one.key in fleet.topology]
+    shared = tuple(one for one in wish.requirements if one.key not in fleet.topology)
+    fits: Mask = _fitting_classes(fleet, wish, shared)[fleet.cls]
+    for requirement in own:
+        values = [*fleet.topology_names[requirement.key], None]
+        # The last entry answers for machines without the label, whose number is -1.
+        answers = np.array([requirement.matches_value(value) for value in values], np.bool_)
+        fits &= answers[fleet.topology[requirement.key]]
+    return fits
+
+
+def _fitting_classes(
+    fleet: MachineColumns, wish: Wish, requirements: tuple[Requirement, ...]
+) -> Mask:
+    classes = fleet.classes
+    fits = np.ones(max(1, len(classes)), np.bool_)
+    for cls in range(len(classes)):
+        name, instance_type, zone, _ = classes.offerings[classes.offering[cls]]
+        region = classes.pools[classes.pool[cls]][1]
+        said = (
+            (wish.instance_type, instance_type),
+            (wish.zone, zone),
+            (wish.provider, name),
+            (wish.region, region),
+        )
+        fits[cls] = all(not wanted or wanted == found for wanted, found in said) and matches_all(
+            requirements, classes.labels[cls]
+        )
+    for resource, amount in (wish.min_unit or {}).items():
+        if amount:
+            fits &= _has(classes, fleet.symbols.resources.find(resource), amount)
+    return fits
+
+
+def _has(classes: ClassTable, resource: int, amount: int) -> Mask:
+    """Per class, whether it offers at least so many milli-units."""
+    if resource < 0 or resource >= classes.whole.shape[1] or not len(classes):
+        return np.zeros(max(1, len(classes)), np.bool_)
+    units, milli = divmod(amount, _MILLI)
+    whole = classes.whole[:, resource]
+    enough: Mask = (whole > units) | ((whole == units) & (classes.milli[:, resource] >= milli))
+    return enough

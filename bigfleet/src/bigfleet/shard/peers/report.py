@@ -1,0 +1,229 @@
+"""What a shard says of itself: totals, what it could give, what it lacks.
+
+Counting is done per class on columns, so that it costs the same at half a million machines as the
+classes do. What lacks is handed in by the ledger; nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bigfleet.model import MachineState, Profile, Resources, format_resources
+from bigfleet.model.columns import ClassTable, Flag, MachineColumns, Names
+from bigfleet.shard.ports import Clock
+from bigfleet.shard.state.ownership import Role, Transfer
+from bigfleet.wire.needs import requirements_to_proto
+from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
+from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+from bigfleet_api.v1alpha1 import provider_pb2 as provider
+
+I64 = npt.NDArray[np.int64]
+S = MachineState
+
+MOST_CLASSES: Final = 500
+MOST_SHORTFALLS: Final = 100
+_OWN_LABELS: Final = frozenset({"kubernetes.io/hostname"})
+"""Labels of a single machine."""
+_NOT_SPARE: Final = Flag.LEAVING | Flag.EXCLUDED
+_ROLES: Final = {
+    Role.DONOR: pb.HeldTransfer.ROLE_DONOR,
+    Role.RECIPIENT: pb.HeldTransfer.ROLE_RECIPIENT,
+}
+
+
+class Lack(Protocol):
+    """One entry of the shortfall ledger."""
+
+    @property
+    def profile(self) -> Profile:
+        """What is asked for."""
+        ...
+
+    @property
+    def deficit(self) -> Resources:
+        """What is missing, over all needs of the profile."""
+        ...
+
+    @property
+    def min_unit(self) -> Resources:
+        """What each machine must be able to host."""
+        ...
+
+    @property
+    def age_cycles(self) -> int:
+        """Cycles in a row, the first being 1."""
+        ...
+
+    @property
+    def clusters(self) -> Sequence[str]:
+        """Who asks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Builds a shard's reports from what its parts know at that moment."""
+
+    shard_id: str
+    epoch: int
+    address: str
+    """Where this shard is dialled."""
+    providers: str
+    """Addresses of its providers, for display."""
+    clock: Clock
+    fleet: Callable[[], MachineColumns]
+    lacks: Callable[[], Iterable[Lack]]
+    clusters: Callable[[], Iterable[str]]
+    transfers: Callable[[], Iterable[Transfer]]
+
+    def build(self, revision: int, acks: Iterable[pb.InstructAck]) -> pb.ShardReport:
+        """A report without its number, which belongs to the attempt."""
+        return pb.ShardReport(
+            shard_id=self.shard_id,
+            timestamp_unix_nanos=self.clock.now(),
+            shard_epoch=self.epoch,
+            summary=summarise(self.fleet(), self.shard_id, self.providers),
+            shortfalls=shortfalls(self.lacks()),
+            instruction_acks=acks,
+            shard_address=self.address,
+            assignments_revision=revision,
+            known_clusters=sorted(self.clusters()),
+            transfers=[
+                pb.HeldTransfer(
+                    move_id=held.move_id, role=_ROLES[held.role], machine_ids=held.machine_ids
+                )
+                for held in self.transfers()
+            ],
+        )
+
+
+def shortfalls(lacks: Iterable[Lack]) -> list[pb.Shortfall]:
+    """The most important and oldest, at most a hundred."""
+    ordered = sorted(
+        lacks,
+        key=lambda lack: (-lack.profile.priority, -lack.age_cycles, lack.profile.fingerprint),
+    )
+    return [
+        pb.Shortfall(
+            requirements=requirements_to_proto(lack.profile.requirements),
+            deficit=provider.Resources(resources=format_resources(lack.deficit)),
+            priority=lack.profile.priority,
+            age_cycles=lack.age_cycles,
+            interruption_penalty_bucket=capacity.PenaltyBucket.ValueType(lack.profile.interruption),
+            topology_constrained=bool(lack.profile.same),
+            cluster_ids=sorted(lack.clusters),
+            profile_fingerprint=lack.profile.fingerprint,
+            min_unit=provider.Resources(resources=format_resources(lack.min_unit)),
+        )
+        for lack in ordered[:MOST_SHORTFALLS]
+    ]
+
+
+def summarise(fleet: MachineColumns, shard_id: str, providers: str) -> pb.ShardSummary:
+    """What the shard has."""
+    classes = fleet.classes
+    per_state = _per_class_and_state(fleet, np.arange(len(fleet)))
+    total = per_state.sum(axis=1)
+    # Holes have state 0, and whatever their class column says.
+    total -= per_state[:, 0]
+    spare = _per_class_and_state(fleet, _spare_rows(fleet))
+    types, zones = _by_type_and_zone(classes, total)
+    return pb.ShardSummary(
+        total_machines=int(total.sum()),
+        free_machines=int(per_state[:, [S.IDLE, S.SPECULATIVE]].sum()),
+        per_instance_type_counts=types,
+        per_zone_counts=zones,
+        provider_address=providers,
+        free_by_class=_free(
+            classes, fleet.symbols.resources, spare[:, S.IDLE], spare[:, S.SPECULATIVE]
+        ),
+        quota_totals=_quota_totals(classes, per_state[:, 1:].sum(axis=1), shard_id),
+    )
+
+
+def _per_class_and_state(fleet: MachineColumns, rows: I64) -> I64:
+    """[class, state]: how many of these rows."""
+    states = len(S)
+    both = fleet.cls[rows] * np.int32(states) + fleet.state[rows]
+    counts = np.bincount(np.maximum(both, 0), minlength=states * max(1, len(fleet.classes)))
+    return counts.reshape(-1, states).astype(np.int64)
+
+
+def _spare_rows(fleet: MachineColumns) -> I64:
+    """Free machines that are nobody's."""
+    rows = np.flatnonzero((fleet.state == S.IDLE) | (fleet.state == S.SPECULATIVE))
+    kept = fleet.flags[rows] & np.uint8(_NOT_SPARE) == 0
+    spare: I64 = rows[kept & (fleet.stamp[rows] < 0)]
+    return spare
+
+
+def _by_type_and_zone(classes: ClassTable, total: I64) -> tuple[dict[str, int], dict[str, int]]:
+    types: dict[str, int] = {}
+    zones: dict[str, int] = {}
+    for cls in np.flatnonzero(total).tolist():
+        _, instance_type, zone, _ = classes.offerings[classes.offering[cls]]
+        count = int(total[cls])
+        types[instance_type] = types.get(instance_type, 0) + count
+        zones[zone] = zones.get(zone, 0) + count
+    return types, zones
+
+
+def _quota_totals(classes: ClassTable, slots: I64, shard_id: str) -> list[pb.QuotaAllocation]:
+    """Slots in all states: what a quota of slots outside Speculative can be at most."""
+    per_pool = np.bincount(classes.pool, weights=slots, minlength=len(classes.pools))
+    return [
+        pb.QuotaAllocation(
+            provider=name, region=region, per_shard={shard_id: int(per_pool[number])}
+        )
+        for number, (name, region) in sorted(enumerate(classes.pools), key=lambda one: one[1])
+        if per_pool[number]
+    ]
+
+
+_FreeKey = tuple[tuple[object, ...], frozenset[tuple[str, int]], frozenset[tuple[str, str]]]
+
+
+def _free(classes: ClassTable, names: Names, idle: I64, speculative: I64) -> list[pb.FreeClass]:
+    """Spare machines by kind; classes that differ in price alone are one kind here."""
+    counts: dict[_FreeKey, list[int]] = {}
+    for cls in np.flatnonzero(idle + speculative).tolist():
+        labels = classes.labels[cls].items()
+        key = (
+            (*classes.offerings[classes.offering[cls]], *classes.pools[classes.pool[cls]]),
+            frozenset(_offered(classes, names, cls).items()),
+            frozenset((key, value) for key, value in labels if key not in _OWN_LABELS),
+        )
+        count = counts.setdefault(key, [0, 0])
+        count[0] += int(idle[cls])
+        count[1] += int(speculative[cls])
+    # Ordered by text among equals, so that two reports of the same fleet say the same.
+    largest = sorted(
+        counts.items(), key=lambda one: (-sum(one[1]), one[0][0], *map(sorted, one[0][1:]))
+    )
+    return [
+        pb.FreeClass(
+            instance_type=str(kind[1]),
+            zone=str(kind[2]),
+            capacity_type=provider.CapacityType.ValueType(kind[3]),  # type: ignore[arg-type]
+            provider=str(kind[0]),
+            region=str(kind[5]),
+            idle=count[0],
+            speculative=count[1],
+            allocatable=provider.Resources(resources=format_resources(dict(offered))),
+            labels=dict(labels),
+        )
+        for (kind, offered, labels), count in largest[:MOST_CLASSES]
+    ]
+
+
+def _offered(classes: ClassTable, names: Names, cls: int) -> Mapping[str, int]:
+    whole, milli = classes.whole[cls], classes.milli[cls]
+    return {
+        names[number]: int(whole[number]) * 1000 + int(milli[number])
+        for number in np.flatnonzero((whole != 0) | (milli != 0)).tolist()
+    }

@@ -1,0 +1,71 @@
+"""Single machines: Get, where a List would come too late or say too much.
+
+After a failed action the truth about one machine is wanted at once; and a provider without cursors
+is not asked for everything each second because one machine is on its way. Never more than so many
+a second, whatever is wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from bigfleet.model import MachineError
+from bigfleet.provider import NotFoundError, ProviderError, Refused
+from bigfleet.shard.ports import Clock
+from bigfleet.shard.providers.answers import Answer, Inbox
+from bigfleet.shard.providers.provider_poll import Feed
+from bigfleet.shard.providers.token_bucket import Bucket
+
+PER_SECOND: Final = 200
+_AT_ONCE: Final = 32
+_log = logging.getLogger(__name__)
+
+
+class Getting:
+    """Asks for the machines that feeds want to see."""
+
+    def __init__(self, inbox: Inbox, clock: Clock, on_arrival: Callable[[Answer], None]) -> None:
+        self._inbox = inbox
+        self._clock = clock
+        self._on_arrival = on_arrival
+        self._bucket = Bucket(PER_SECOND, clock)
+
+    async def run(self, feed: Feed) -> None:
+        """Serve one provider's wishes until cancelled."""
+        places = asyncio.Semaphore(_AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await feed.get_wanted.wait()
+                if not feed.gets:
+                    feed.get_wanted.clear()
+                    continue
+                await places.acquire()
+                await self._bucket.take()
+                machine_id = next(iter(feed.gets))
+                del feed.gets[machine_id]
+                task = group.create_task(self._get(feed, machine_id))
+                task.add_done_callback(lambda _: places.release())
+
+    async def _get(self, feed: Feed, machine_id: str) -> None:
+        answer = Answer(feed.name, self._clock.monotonic())
+        try:
+            machine = await feed.client.get(machine_id)
+        except NotFoundError:
+            # Only a full List tells of what is gone.
+            feed.want_full(self._clock.monotonic())
+            return
+        except ProviderError as error:
+            _log.warning(
+                "reconcile failed",
+                extra={"provider": feed.name, "machine": machine_id, "error": str(error)},
+            )
+            return
+        except MachineError as error:
+            answer.refused.append((Refused(machine_id, error), 0))
+        else:
+            answer.machines.append((machine, 0))
+        await self._inbox.put(answer)
+        self._on_arrival(answer)

@@ -1,0 +1,64 @@
+"""The parts of a shard that live in its data directory, read before anything is begun."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bigfleet.model import Stamp
+from bigfleet.provider import ProviderSite
+from bigfleet.shard.ports import Clock, Disk, Offload
+from bigfleet.shard.state.assignments import Assignments
+from bigfleet.shard.state.departed_clusters import Forgotten
+from bigfleet.shard.state.done_instructions import Remembered
+from bigfleet.shard.state.epoch import next_epoch
+from bigfleet.shard.state.excluded_machines import ExcludedMachines
+from bigfleet.shard.state.journal import Entry, Journal
+from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.pause import Pause
+from bigfleet.shard.state.restamps import Restamps
+from bigfleet.shard.state.shard_id import take_directory
+
+
+class DataDirectory:
+    """What the files hold, each with the class that keeps it."""
+
+    def __init__(
+        self,
+        shard_id: str,
+        providers: tuple[ProviderSite, ...],
+        disk: Disk,
+        offload: Offload,
+        show_pause: Callable[[bool], None],
+    ) -> None:
+        """`providers` are those of the settings; `show_pause` is told whether it is paused."""
+        self._shard_id, self._disk, self._offload = shard_id, disk, offload
+        self.epoch = 0
+        self.entries: dict[str, Entry] = {}
+        self.stamps: dict[str, Stamp] = {}
+        self.ownership = Ownership(disk, offload)
+        self.journal = Journal(disk, offload)
+        self.restamps = Restamps(disk, offload)
+        self.remembered = Remembered(disk, offload)
+        self.excluded = ExcludedMachines(disk, offload)
+        self.forgotten = Forgotten(disk, offload)
+        self.pause = Pause(disk, offload, show_pause)
+        self.assignments = Assignments(shard_id, providers, disk, offload)
+
+    async def read(self, clock: Clock, epoch: int | None) -> None:
+        """Begin a new epoch, or the one that is given instead of the file's.
+
+        An unreadable file is an error that says how to repair it.
+        """
+        await self._offload(lambda: self._read(clock, epoch))
+        await self.pause.load()
+
+    def _read(self, clock: Clock, epoch: int | None) -> None:
+        take_directory(self._disk, self._shard_id)
+        self.epoch = next_epoch(self._disk, clock.now(), epoch)
+        self.ownership.load()
+        self.entries = self.journal.load()
+        self.stamps = self.restamps.load()
+        self.remembered.load()
+        self.excluded.load()
+        self.forgotten.load()
+        self.assignments.load()

@@ -1,0 +1,91 @@
+"""Instructions done, so that each is done once.
+
+All are remembered by the process. Those that named machines are also kept in a small file, because
+the answer to one that is delivered again after a restart names the same machines, and because an
+instruction that names machines to a shard that once gave them away must not make it take them back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from bigfleet.shard.ports import Disk, Offload
+from bigfleet.shard.state.errors import RememberedError
+from bigfleet.shard.state.ownership import Role
+
+FILE: Final = "instructions"
+_MOST_KEPT: Final = 1_024
+"""Entries in the file, the newest."""
+_MOST_KNOWN: Final = 100_000
+"""Ids known to the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An instruction that was carried out. `role` is None where nothing changed its owner."""
+
+    instruction_id: str
+    move_id: str = ""
+    role: Role | None = None
+    machine_ids: tuple[str, ...] = ()
+    promised_until_ns: int = 0
+    """Until when drained machines are kept for another shard, in Unix nanoseconds; 0 for not."""
+
+
+class Remembered:
+    """What was done. `load` first."""
+
+    def __init__(self, disk: Disk, offload: Offload) -> None:
+        self._disk, self._offload = disk, offload
+        self._done: dict[str, Done] = {}
+        self._kept: list[Done] = []
+
+    def load(self) -> None:
+        """Read the file. Blocking."""
+        content = self._disk.read(FILE)
+        if content is None:
+            return
+        try:
+            self._kept = msgspec.json.decode(content, type=list[Done])
+        except msgspec.MsgspecError as error:
+            raise RememberedError(
+                f"the file {FILE!r} in the data directory cannot be read ({error}): restore it "
+                "from a backup, or remove it once the coordinator lists no unfinished moves "
+                "(bigfleetctl moves)"
+            ) from error
+        self._done = {done.instruction_id: done for done in self._kept}
+
+    def get(self, instruction_id: str) -> Done | None:
+        """What an instruction led to; None when it was not done."""
+        return self._done.get(instruction_id)
+
+    def role_in(self, move_id: str) -> Role | None:
+        """Which end of a move this shard was, as far as it was done and remembered."""
+        for done in reversed(self._kept):
+            if done.move_id == move_id and done.role is not None:
+                return done.role
+        return None
+
+    def promised(self) -> dict[str, int]:
+        """Machines drained for another shard and not given yet, and until when they are kept."""
+        until: dict[str, int] = {}
+        for done in self._kept:
+            for machine in done.machine_ids:
+                until.pop(machine, None)
+                if done.promised_until_ns:
+                    until[machine] = done.promised_until_ns
+        return until
+
+    async def add(self, done: Done) -> None:
+        """An instruction is done; one that named machines is in the file when this returns."""
+        if done.machine_ids:
+            kept = [*self._kept, done][-_MOST_KEPT:]
+            content = msgspec.json.encode(kept)
+            await self._offload(lambda: self._disk.replace(FILE, content))
+            self._kept = kept
+        self._done[done.instruction_id] = done
+        while len(self._done) > _MOST_KNOWN:
+            del self._done[next(iter(self._done))]

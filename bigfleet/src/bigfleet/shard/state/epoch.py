@@ -1,0 +1,57 @@
+"""The epoch of this process: a number that no earlier process of this shard has used.
+
+Providers refuse whoever comes with an older one, so it is written down, flushed, before the first
+mutation. A lost file is replaced by the time of day, which is beyond any counter; an unreadable
+one is not guessed at.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from bigfleet.shard.ports import Disk
+from bigfleet.shard.state.errors import EpochError
+
+FILE: Final = "epoch"
+_MOST: Final = 2**63 - 1
+_DIGITS: Final = len(str(_MOST))
+_SECOND: Final = 1_000_000_000
+_log = logging.getLogger(__name__)
+
+
+def next_epoch(disk: Disk, now: int, override: int | None = None) -> int:
+    """The epoch to use for the life of this process, already written. `now` in Unix nanoseconds.
+
+    Blocking; the disk's own errors pass through.
+    """
+    epoch = _checked_override(override) if override is not None else _after(disk.read(FILE), now)
+    disk.replace(FILE, f"{epoch}\n".encode())
+    return epoch
+
+
+def _checked_override(epoch: int) -> int:
+    if not 1 <= epoch <= _MOST:
+        raise EpochError(f"epoch {epoch} cannot be used: give one from 1 to {_MOST}")
+    return epoch
+
+
+def _after(content: bytes | None, now: int) -> int:
+    if content is None:
+        epoch = max(1, now // _SECOND)
+        _log.warning(
+            "no epoch file: starting from the time of day; if this shard ran here before, "
+            "its volume was lost",
+            extra={"epoch": epoch},
+        )
+        return epoch
+    text = content.strip()
+    # isdigit on bytes knows ASCII digits only.
+    if not text.isdigit() or len(text) > _DIGITS or int(text) >= _MOST:
+        raise EpochError(
+            f"the file {FILE!r} in the data directory holds {content[:40]!r}, which is no epoch: "
+            "write into it a decimal number above every epoch this shard has used (its metric "
+            "bigfleet_shard_epoch), or remove it to start from the time of day, or start with "
+            "--epoch N"
+        )
+    return int(text) + 1
