@@ -5,5 +5,6 @@ which import-linter checks, so a provider can be built and released without the 
 
     addresses   which addresses can be listened at, which can be dialled, where plaintext is allowed
     identifiers which ids, label keys and groups are taken from outside, and how long texts are cut
+    files       files and folders of a process's state, for their owner alone
     http        the HTTP server of every process: metrics, probes, JSON routes
 """

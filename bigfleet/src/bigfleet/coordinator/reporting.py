@@ -7,15 +7,18 @@ the last one is discarded; an unknown shard is registered before anything of its
 from __future__ import annotations
 
 import logging
-from typing import Protocol
+from typing import Final, Protocol
 
 from bigfleet.coordinator.assignments import Answer
 from bigfleet.coordinator.errors import WriteFailedError
 from bigfleet.coordinator.rebalancer import Rebalancer
 from bigfleet.coordinator.reign import Reign
-from bigfleet.coordinator.state import AddShard, ContactClusters, is_short
+from bigfleet.coordinator.state import AddShard, ContactClusters
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+from bigfleet_base.identifiers import cut, is_id
 
+_COMPLAINTS: Final = 1000
+"""Clusters at the wrong shard that one leadership logs; each is logged once."""
 _log = logging.getLogger(__name__)
 
 
@@ -78,11 +81,12 @@ async def _register(reign: Reign, report: pb.ShardReport) -> None:
 
 async def _contact(reign: Reign, report: pb.ShardReport) -> None:
     """Bind the clusters nobody has; say which belong elsewhere."""
-    shard_id, new = report.shard_id, []
+    shard_id, new, unusable, example = report.shard_id, [], 0, ""
     for cluster in report.known_clusters:
         binding = reign.state.clusters.get(cluster)
-        if binding is None and not is_short(cluster):
-            _complain(reign, cluster, shard_id, "", "the id of a cluster is too long to be bound")
+        if binding is None and not is_id(cluster):
+            unusable += 1
+            example = example or cut(cluster)
         elif binding is None:
             new.append(cluster)
         elif binding.shard != shard_id:
@@ -91,7 +95,13 @@ async def _contact(reign: Reign, report: pb.ShardReport) -> None:
                 "cluster is bound to another shard than the one it calls; bind it with bigfleetctl "
                 "bind-cluster, or give its operator the other address",
             )  # fmt: skip
-    if not any(new):
+    if unusable and ("", shard_id, "") not in reign.complained:
+        reign.complained.add(("", shard_id, ""))
+        _log.warning(
+            "cluster ids are not bound: they are not 1 to 253 letters, digits, '-_./:'",
+            extra={"shard": shard_id, "clusters": unusable, "example": example},
+        )
+    if not new:
         return
     try:
         await reign.apply(ContactClusters(shard_id, tuple(new)))
@@ -104,7 +114,7 @@ async def _contact(reign: Reign, report: pb.ShardReport) -> None:
 
 def _complain(reign: Reign, cluster: str, shard_id: str, bound: str, what: str) -> None:
     seen = (cluster, shard_id, bound)
-    if seen in reign.complained:
+    if seen in reign.complained or len(reign.complained) >= _COMPLAINTS:
         return
     reign.complained.add(seen)
-    _log.warning(what, extra={"cluster": cluster[:80], "shard": shard_id, "bound": bound})
+    _log.warning(what, extra={"cluster": cut(cluster), "shard": shard_id, "bound": bound})

@@ -1,6 +1,7 @@
 """The calls of the coordinator over gRPC: who may make them, and which status an error is.
 
-Every call asks first whether this replica leads, then who is calling, then for the arguments. What
+Every call asks first whether this replica leads, then who is calling, then for the arguments. A
+certificate without a name is refused before anything of the request is looked at. What
 the calls do is the coordinator's.
 """
 
@@ -32,9 +33,11 @@ from bigfleet.coordinator.store.errors import SnapshotError, SnapshotMissingErro
 from bigfleet.wire.identity import (
     COORDINATOR_ADMIN,
     COORDINATOR_READ,
+    NOBODY,
     Surface,
     coordinator_report,
     identity_of,
+    refuse_nameless,
     require,
 )
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
@@ -63,6 +66,9 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
     async def report(self, request: pb.ShardReport, context: Context) -> bytes:
         """The same, with an answer that is encoded already."""
         await self._reign(context)
+        if identity_of(context) == NOBODY:
+            self._coordinator.metrics.identity_rejected("shard")
+            await refuse_nameless(context, "ReportShard", "coordinator rejected shard identity")
         if not request.shard_id:
             await context.abort(Code.INVALID_ARGUMENT, "shard_id is empty: it is required")
         surface = coordinator_report(request.shard_id)

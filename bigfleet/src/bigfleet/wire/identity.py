@@ -19,6 +19,8 @@ import grpc
 import grpc.aio
 from cryptography import x509
 
+from bigfleet_base.identifiers import cut
+
 ADMIN: Final = "bigfleet://admin"
 READONLY: Final = "bigfleet://readonly"
 NOBODY: Final = ""
@@ -121,9 +123,24 @@ async def require(context: Abortable, surface: Surface, method: str) -> None:
     identity = identity_of(context)
     if surface.lets_in(identity):
         return
-    _log.error(surface.words, extra={"identity": identity or "none", "method": method})
-    allowed = " or ".join(sorted(surface.names))
+    if identity == NOBODY:
+        await refuse_nameless(context, method, surface.words)
+        return
+    _log.error(surface.words, extra={"identity": cut(identity or "none"), "method": method})
+    # Cut, because a name is made of what the request says: a status that does not fit into the
+    # trailers would reach the caller as RESOURCE_EXHAUSTED.
+    allowed = " or ".join(cut(name) for name in sorted(surface.names))
     await context.abort(
         grpc.StatusCode.PERMISSION_DENIED,
-        f"{method} is for {allowed}; the certificate says {identity or 'nothing, or too much'}",
+        f"{method} is for {allowed}; the certificate is of {cut(identity or '')}",
+    )
+
+
+async def refuse_nameless(context: Abortable, method: str, words: str) -> None:
+    """End a call whose certificate names no caller, without a look at what it asks."""
+    _log.error(words, extra={"identity": "none", "method": method})
+    await context.abort(
+        grpc.StatusCode.PERMISSION_DENIED,
+        f"{method}: the certificate names no caller; it needs exactly one URI that begins with "
+        f"{_SCHEME}://",
     )

@@ -92,3 +92,34 @@ async def test_the_arguments_are_looked_at_after_the_caller(there: Guarded) -> N
         assert said.code == "PERMISSION_DENIED"
         # But a report without an id names nobody it could be compared with.
         assert (await call(channel, "ReportShard", pb.ShardReport())).code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("caller", ["nobody", "shard", "admin"])
+async def test_a_huge_id_is_denied_with_a_short_status_and_a_short_log(
+    there: Guarded, caller: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    huge = "s" * 8_000_000
+    async with there.channel(caller) as channel:
+        with caplog.at_level(logging.DEBUG, logger="bigfleet"):
+            said = await call(channel, "ReportShard", pb.ShardReport(shard_id=huge))
+    assert said.code == "PERMISSION_DENIED"
+    assert len(said.text) < 500
+    assert sum(len(str(vars(record))) for record in caplog.records) < 100_000
+
+
+async def test_a_certificate_without_a_name_is_denied_before_the_report_is_looked_at(
+    there: Guarded,
+) -> None:
+    async with there.channel("nobody") as channel:
+        said = await call(channel, "ReportShard", pb.ShardReport())
+    assert said.code == "PERMISSION_DENIED"
+    assert "names no caller" in said.text
+
+
+async def test_ids_that_break_the_rules_are_refused_and_not_stored(there: Guarded) -> None:
+    async with there.channel("admin") as channel:
+        for bad in ("c" * 8_000_000, "c\0", "c\r\nforged", "../../etc/passwd"):
+            said = await call(channel, "BindCluster", pb.BindClusterRequest(cluster_id=bad))
+            assert said.code == "INVALID_ARGUMENT"
+            assert len(said.text) < 700
+    assert not there.fleet.coordinator.lead().state.clusters

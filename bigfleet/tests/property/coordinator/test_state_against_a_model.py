@@ -30,6 +30,9 @@ from bigfleet.coordinator.store.interface import Row
 
 SHARDS = st.sampled_from(["s-1", "s-2", "s/3", ""])
 NAMES = st.sampled_from(["a", "b/c", "ü %2F", ""])
+IDS = KEYS = frozenset({"a", "b/c"})
+VALUES = frozenset({"a"})
+"""Which of the names may be an id, a label's key, a label's value."""
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(AddShard, SHARDS, st.sampled_from(["h:1", "h:2", ""])),
     st.builds(RemoveShard, SHARDS),
@@ -93,15 +96,15 @@ class Model:
             case ContactClusters(shard, clusters):
                 self._shard(shard)
                 for cluster in clusters:
-                    if cluster:
+                    if cluster in IDS:
                         self.clusters.setdefault(cluster, (shard, now))
             case BindCluster(cluster, shard):
-                self._need("INVALID_ARGUMENT", cluster != "")
+                self._need("INVALID_ARGUMENT", cluster in IDS)
                 self._shard(shard)
                 if self.clusters.get(cluster, ("", 0))[0] != shard:
                     self.clusters[cluster] = (shard, now)
             case AssignDomain(key, value, shard):
-                self._need("INVALID_ARGUMENT", key != "", value != "")
+                self._need("INVALID_ARGUMENT", key in KEYS, value in VALUES)
                 self._shard(shard)
                 self._need("ALREADY_EXISTS", self.domains.get((key, value), shard) == shard)
                 self.domains[key, value] = shard
@@ -109,7 +112,7 @@ class Model:
                 self._need("INVALID_ARGUMENT", key != "", value != "")
                 self.domains.pop((key, value), None)
             case SetQuota(provider, region, per_shard, announced):
-                self._need("INVALID_ARGUMENT", provider != "", min([0, *per_shard.values()]) == 0)
+                self._need("INVALID_ARGUMENT", provider in IDS, min([0, *per_shard.values()]) == 0)
                 if per_shard and announced is not None:
                     self._need("INVALID_ARGUMENT", sum(per_shard.values()) <= announced)
                 for shard in sorted(per_shard):
@@ -119,7 +122,7 @@ class Model:
                 else:
                     self.quotas.pop((provider, region), None)
             case RegisterProvider(provider):
-                self._need("INVALID_ARGUMENT", provider.name != "", provider.address != "")
+                self._need("INVALID_ARGUMENT", provider.name in IDS, provider.address != "")
                 self.providers[provider.name] = provider
             case RemoveProvider(name):
                 self._need("INVALID_ARGUMENT", name != "")

@@ -86,6 +86,9 @@ def test_a_port_that_somebody_has_is_worth_a_note() -> None:
 def test_a_store_that_is_no_store_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "coordinator.db"
     assert [f.verdict for f in here.store(path)] == [Verdict.NOTE]
+    path.touch()
+    (empty,) = here.store(path)
+    assert (empty.verdict, "restore" in empty.remedy) == (Verdict.WRONG, True)
     path.write_bytes(b"this is no database, and it is long enough to be looked at" * 40)
     (found,) = here.store(path)
     assert found.verdict is Verdict.WRONG

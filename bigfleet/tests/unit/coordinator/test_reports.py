@@ -138,13 +138,18 @@ async def test_first_contact_binds_and_is_permanent(
     assert (await fleet.report("s-2")).assignments.clusters == ["c-1", "c-2"]
 
 
-async def test_a_cluster_whose_id_no_store_could_keep_does_not_hold_up_the_others(
+HOSTILE = ["x" * 5_000_000, "a\0b", "a\r\nforged", "../../etc/passwd", ""]
+
+
+async def test_cluster_ids_that_break_the_rules_do_not_hold_up_the_others(
     fleet: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):
-        assert (await fleet.report("s-1", known_clusters=["x" * 5_000, "shop"])).acknowledged
+        assert (await fleet.report("s-1", known_clusters=[*HOSTILE, "shop"])).acknowledged
     assert set(fleet.coordinator.lead().state.clusters) == {"shop"}
-    assert caplog.messages.count("the id of a cluster is too long to be bound") == 1
+    told = [record for record in caplog.records if "cluster ids are not bound" in record.message]
+    assert [vars(record)["clusters"] for record in told] == [len(HOSTILE)]
+    assert len(vars(told[0])["example"]) < 200
 
 
 async def test_a_binding_that_failed_is_tried_again_with_the_next_report(fleet: Fleet) -> None:

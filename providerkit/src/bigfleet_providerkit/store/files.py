@@ -25,7 +25,8 @@ def make_file(path: Path) -> None:
             )
         return
     new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
+    for left in (new, new.with_name(f"{new.name}-journal")):
+        left.unlink(missing_ok=True)
     os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY))
     new.chmod(OWNER_ONLY)
     connection = sqlite3.connect(new, isolation_level=None)

@@ -90,6 +90,10 @@ def store(path: Path) -> Iterator[Finding]:
     if not path.is_file():
         yield note("Store", f"no embedded store at {path} yet")
         return
+    if path.stat().st_size == 0:
+        remedy = "move it away and restore a snapshot: bigfleetctl snapshot restore"
+        yield wrong("Store", f"{path} is empty: it has lost what it held", remedy)
+        return
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2.0) as opened:
             said = opened.execute("PRAGMA quick_check").fetchone()[0]

@@ -1,14 +1,15 @@
 """What a command changes, or why it is refused.
 
 `apply` looks at the tables and touches nothing. Every refusal says what was wrong and what to do.
-A command that asks for what already is changes nothing and is no refusal. Writes that concern what
-shards are assigned carry a higher revision of assignments with them.
+A command that asks for what already is changes nothing and is no refusal. Names are checked where
+something is stored under them; what an older release stored can still be removed. Writes that
+concern what shards are assigned carry a higher revision of assignments with them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 
 from bigfleet.coordinator.state import commands as c
@@ -17,6 +18,15 @@ from bigfleet.coordinator.state.errors import InvalidError, TakenError, UnknownE
 from bigfleet.coordinator.state.moves import forget, plan, step
 from bigfleet.coordinator.state.tables import State
 from bigfleet.coordinator.state.values import LONGEST_NAME, Binding, Domain, Shard, is_short
+from bigfleet_base.identifiers import (
+    IdentifierError,
+    check_id,
+    check_label_key,
+    check_label_value,
+    check_text,
+    is_id,
+    shortened,
+)
 
 INT64_MAX = 2**63 - 1
 
@@ -39,6 +49,7 @@ def _add_shard(command: c.AddShard, state: State, now: int) -> Changes:
     shard_id = _required("shard_id", command.shard_id)
     known = state.shards.get(shard_id)
     if known is None:
+        _checked(check_id, "shard_id", shard_id)
         put = Put("shards", shard_id, Shard(command.address, now, now))
         if state.shards:
             return Changes((put,))
@@ -70,7 +81,7 @@ def _remove_shard(command: c.RemoveShard, state: State, now: int) -> Changes:
 @_apply.register
 def _contact(command: c.ContactClusters, state: State, now: int) -> Changes:
     shard_id = _known_shard(state, command.shard_id)
-    named = (one for one in dict.fromkeys(command.cluster_ids) if one and is_short(one))
+    named = (one for one in dict.fromkeys(command.cluster_ids) if is_id(one))
     new = [one for one in named if one not in state.clusters]
     puts = tuple(Put("clusters", cluster, Binding(shard_id, now)) for cluster in new)
     return _assigning(state, now, Changes(puts)) if puts else Changes()
@@ -79,6 +90,8 @@ def _contact(command: c.ContactClusters, state: State, now: int) -> Changes:
 @_apply.register
 def _bind_cluster(command: c.BindCluster, state: State, now: int) -> Changes:
     cluster = _required("cluster_id", command.cluster_id)
+    if cluster not in state.clusters:
+        _checked(check_id, "cluster_id", cluster)
     shard_id = _known_shard(state, command.shard_id)
     known = state.clusters.get(cluster)
     if known is not None and known.shard == shard_id:
@@ -95,6 +108,9 @@ def _assign_domain(command: c.AssignDomain, state: State, now: int) -> Changes:
         _required("topology_key", command.topology_key),
         _required("topology_value", command.topology_value),
     )
+    if domain not in state.domains:
+        _checked(check_label_key, "topology_key", domain[0])
+        _checked(check_label_value, "topology_value", domain[1])
     shard_id = _known_shard(state, command.shard_id)
     owner = state.domains.get(domain)
     if owner == shard_id:
@@ -144,10 +160,15 @@ def _without_domains(state: State, domains: Sequence[Domain]) -> list[Deletion]:
 def _set_quota(command: c.SetQuota, state: State, now: int) -> Changes:
     pool = (_required("provider", command.provider), _short("region", command.region))
     slices = dict(sorted(command.per_shard.items()))
+    if pool not in state.quotas:
+        _checked(check_id, "provider", pool[0])
+        _checked(check_text, "region", pool[1])
     name = "/".join(filter(None, pool))
     for shard_id, slots in slices.items():
         if slots < 0:
-            raise InvalidError(f"quota of {name}: {slots} for shard {shard_id!r} is below 0")
+            raise InvalidError(
+                f"quota of {name}: {slots} for shard {shortened(shard_id)} is below 0"
+            )
     total = sum(slices.values())
     if slices and command.announced is not None and total > command.announced:
         raise InvalidError(
@@ -168,6 +189,9 @@ def _register_provider(command: c.RegisterProvider, state: State, now: int) -> C
     provider = command.provider
     _required("name", provider.name)
     _required("address", provider.address)
+    if provider.name not in state.providers:
+        _checked(check_id, "name", provider.name)
+    _checked(check_text, "region", provider.region)
     if state.providers.get(provider.name) == provider:
         return Changes()
     return _assigning(state, now, Changes((Put("providers", provider.name, provider),)))
@@ -177,7 +201,7 @@ def _register_provider(command: c.RegisterProvider, state: State, now: int) -> C
 def _remove_provider(command: c.RemoveProvider, state: State, now: int) -> Changes:
     name = _required("name", command.name)
     if name not in state.providers:
-        raise UnknownError(f"no provider {name!r} is registered{_known(state.providers)}")
+        raise UnknownError(f"no provider {shortened(name)} is registered{_known(state.providers)}")
     return _assigning(state, now, Changes(deletions=(Deletion("providers", name),)))
 
 
@@ -220,11 +244,18 @@ def _required(field: str, value: str) -> str:
     return _short(field, value)
 
 
+def _checked(check: Callable[[str, str], str], field: str, value: str) -> None:
+    """Refuse a name that something would be stored under."""
+    try:
+        check(value, field)
+    except IdentifierError as error:
+        raise InvalidError(str(error)) from None
+
+
 def _short(field: str, value: str) -> str:
     if not is_short(value):
         raise InvalidError(
-            f"{field} {value[:40]!r}... of {len(value)} characters is too long: at most "
-            f"{LONGEST_NAME} bytes, percent-encoded"
+            f"{field} {shortened(value)} is too long: at most {LONGEST_NAME} bytes, percent-encoded"
         )
     return value
 
@@ -232,7 +263,7 @@ def _short(field: str, value: str) -> str:
 def _known_shard(state: State, shard_id: str) -> str:
     _required("shard_id", shard_id)
     if shard_id not in state.shards:
-        raise UnknownError(f"no shard {shard_id!r} is registered{_known(state.shards)}")
+        raise UnknownError(f"no shard {shortened(shard_id)} is registered{_known(state.shards)}")
     return shard_id
 
 

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.store.errors import SnapshotMissingError, StoreError
 from bigfleet.coordinator.store.interface import Leadership, Snapshot, Store
+from bigfleet_base.files import make_folder
 
 EVERY_SECONDS: Final = 300.0
 KEEP: Final = 24
@@ -46,7 +47,7 @@ class Exports:
 
     def write(self, snapshot: Snapshot, term: int, now: int) -> Path:
         """Write one and let the oldest go. The time is in Unix nanoseconds."""
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self._directory)
         stamp = datetime.fromtimestamp(now // _NANOS, UTC).strftime(_TIME)
         path = self._directory / f"snapshot-{stamp}-{term}.json"
         write_whole(path, snapshot.data)

@@ -1,13 +1,15 @@
 """What a coordinator assigned besides domains: quotas, and the providers to dial.
 
-Kept on disk, so that a shard that restarts while the coordinator is away still knows whom to dial
-and what it may hold. Providers given by flags need no coordinator and stay whatever it says.
+Kept on disk with a checksum, so that a shard that restarts while the coordinator is away still
+knows whom to dial and what it may hold. Providers given by flags need no coordinator and stay
+whatever it says.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import zlib
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -18,6 +20,10 @@ from bigfleet.shard.ports import Disk, Offload
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 FILE: Final = "assignments"
+_MARK: Final = b"BFA1"
+"""Begins a file with a checksum. No message of ours begins with these bytes, so a file of an older
+release, which is the message alone, is known by their absence."""
+_SUM_BYTES: Final = 4
 _log = logging.getLogger(__name__)
 
 
@@ -41,9 +47,14 @@ class Assignments:
         if content is None:
             return
         try:
-            self._now = pb.ShardAssignments.FromString(content)
-        except DecodeError:
-            _log.warning("assignments in the data directory cannot be read; waiting for new ones")
+            self._now = _read(content)
+        except (DecodeError, ValueError) as error:
+            _log.error(
+                "assignments in the data directory cannot be used; until the coordinator sends "
+                "them again, only the providers given by flags are dialled: restore the file from "
+                "a backup while the coordinator is away",
+                extra={"file": FILE, "bytes": len(content), "error": str(error)},
+            )
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -81,9 +92,23 @@ class Assignments:
             self._changed.clear()
             await providers.use(self.sites())
             changed()
-            content = self._now.SerializeToString()
-            if content:
+            body = self._now.SerializeToString()
+            if body:
+                content = _MARK + zlib.crc32(body).to_bytes(_SUM_BYTES) + body
                 try:
                     await self._offload(lambda content=content: self._disk.replace(FILE, content))  # type: ignore[misc]
                 except OSError as error:
                     _log.warning("assignments are not written: %s", error)
+
+
+def _read(content: bytes) -> pb.ShardAssignments:
+    """What a file says; ValueError where it is not what was written."""
+    if not content:
+        raise ValueError("the file is empty")
+    if not content.startswith(_MARK):
+        return pb.ShardAssignments.FromString(content)
+    at = len(_MARK) + _SUM_BYTES
+    body = content[at:]
+    if zlib.crc32(body).to_bytes(_SUM_BYTES) != content[len(_MARK) : at]:
+        raise ValueError("it does not match its checksum")
+    return pb.ShardAssignments.FromString(body)

@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from bigfleet_base.files import make_folder
+
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _OWNER_ONLY: Final = 0o600
 
@@ -36,7 +38,7 @@ class LocalDisk:
         """The directory is made when it is not there."""
         self._directory = directory
         with _told(directory):
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(directory)
 
     def read(self, name: str) -> bytes | None:
         """The content of a file, None when there is none."""

@@ -1,13 +1,16 @@
 """A file that is appended to and set aside when it has grown: audit.jsonl, audit.jsonl.1, ...
 
 Blocking; for use away from the event loop. Lines are whole: a file is only set aside between two
-appends, and a write that failed half way (a full disk) is cut off again.
+appends, and a write that failed half way (a full disk) is cut off again. Its owner alone reads it.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
+
+from bigfleet_base.files import open_to_append
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 KEPT: Final = 5
@@ -28,7 +31,7 @@ class RotatingFile:
             self._set_aside()
             size = 0
         try:
-            with self._path.open("ab") as file:
+            with os.fdopen(open_to_append(self._path), "ab") as file:
                 file.write(content)
         except OSError:
             self._cut(size)

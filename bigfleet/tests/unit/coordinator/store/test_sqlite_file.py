@@ -15,7 +15,7 @@ from bigfleet.coordinator.store.errors import (
     StoreLockedError,
     StoreUnavailableError,
 )
-from bigfleet.coordinator.store.interface import Row
+from bigfleet.coordinator.store.interface import Loaded, Row
 from bigfleet.coordinator.store.sqlite.file import NAME, SqliteFile
 
 
@@ -73,7 +73,7 @@ def test_a_file_of_another_release_is_refused_with_the_remedy(tmp_path: Path) ->
     other = sqlite3.connect(tmp_path / NAME)
     other.execute("PRAGMA user_version = 9")
     other.close()
-    with pytest.raises(CorruptStoreError, match="version 9, this release knows 1"):
+    with pytest.raises(CorruptStoreError, match="version 9, this release knows 2"):
         SqliteFile(tmp_path)
 
 
@@ -81,3 +81,63 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreUnavailableError, match="check --data-dir"):
         SqliteFile(tmp_path / "file" / "data")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE rows SET value = x'7b7e'",
+        "UPDATE rows SET key = 'b'",
+        "UPDATE numbers SET value = 7 WHERE name = 'revision'",
+        "UPDATE numbers SET value = 7 WHERE name = 'term'",
+    ],
+)
+def test_a_row_that_does_not_match_its_checksum_is_refused(tmp_path: Path, damage: str) -> None:
+    file = SqliteFile(tmp_path)
+    file.commit(changes_of([Row("shards", "a", b"{}")], ()), 0, file.new_term())
+    file.close()
+    other = sqlite3.connect(tmp_path / NAME)
+    other.execute(damage)
+    other.commit()
+    other.close()
+    file = SqliteFile(tmp_path)
+    with pytest.raises(CorruptStoreError, match=r"does not match its checksum.*snapshot restore"):
+        read_all(file)
+    file.close()
+
+
+def read_all(file: SqliteFile) -> None:
+    file.load()
+    file.new_term()
+
+
+def test_an_empty_file_is_refused_with_the_remedy_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / NAME).touch()
+    with pytest.raises(CorruptStoreError, match=r"is empty: it has lost.*snapshot restore"):
+        SqliteFile(tmp_path)
+    assert (tmp_path / NAME).stat().st_size == 0
+
+
+def test_a_file_from_before_checksums_is_brought_up_to_date(tmp_path: Path) -> None:
+    older = sqlite3.connect(tmp_path / NAME, isolation_level=None)
+    older.executescript(VERSION_1)
+    older.close()
+    for _ in range(2):
+        file = SqliteFile(tmp_path)
+        assert file.load() == Loaded([Row("shards", "ü", b"{}")], 4)
+        file.close()
+    file = SqliteFile(tmp_path)
+    assert file.new_term() == 10
+    file.close()
+
+
+VERSION_1 = f"""
+CREATE TABLE rows (
+    tab TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (tab, key)
+) WITHOUT ROWID;
+CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO numbers VALUES ('term', 9), ('revision', 4);
+INSERT INTO rows VALUES ('shards', 'ü', x'7b7d');
+PRAGMA application_id = {0x62666C74};
+PRAGMA user_version = 1;
+"""

@@ -6,6 +6,7 @@ Quotas are this shard's own share; a provider that cannot be dialled costs nothi
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -108,10 +109,33 @@ async def test_a_disk_that_refuses_costs_the_memory_and_not_the_assignments(
     assert "assignments are not written" in caplog.text
 
 
-def test_an_unreadable_file_waits_for_new_ones(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda content: b"", "is empty"),
+        (lambda content: content[:-1], "checksum"),
+        (lambda content: content[:20] + b"X" + content[21:], "checksum"),
+        (lambda content: b"\xff\xff", "Error parsing"),
+    ],
+)
+async def test_a_damaged_file_is_reported_with_the_remedy(
+    damage: Callable[[bytes], bytes], words: str, caplog: pytest.LogCaptureFixture
+) -> None:
     disk = DictDisk()
-    disk.files[FILE] = b"\xff\xff"
+    before = Assignments("s-1", [], disk, inline)
+    before.take(assigned())
+    await followed(before)
+    disk.files[FILE] = damage(disk.files[FILE])
+    after = Assignments("s-1", [], disk, inline)
+    after.load()
+    assert after.sites() == []
+    assert "restore the file from a backup" in caplog.text
+    assert words in vars(caplog.records[-1])["error"]
+
+
+def test_a_file_of_an_older_release_is_read() -> None:
+    disk = DictDisk()
+    disk.files[FILE] = assigned().SerializeToString()
     assignments = Assignments("s-1", [], disk, inline)
     assignments.load()
-    assert assignments.sites() == []
-    assert "waiting for new ones" in caplog.text
+    assert assignments.clusters == ("c-1",)

@@ -3,7 +3,7 @@
 WAL with full sync: a transaction that was acknowledged survives a kill and a loss of power, one
 that was not leaves nothing. A lock beside the file keeps a second process out for as long as the
 first lives, and says which one it is. Everything blocks and may be called from any thread; one at a
-time is let in.
+time is let in. How the tables look, and the checksum of every row, is in `schema`.
 """
 
 from __future__ import annotations
@@ -29,22 +29,15 @@ from bigfleet.coordinator.store.errors import (
     StoreUnavailableError,
 )
 from bigfleet.coordinator.store.interface import Loaded, Over, Row
+from bigfleet.coordinator.store.sqlite.schema import (
+    make_file,
+    number_sum,
+    prepare,
+    row_sum,
+)
+from bigfleet_base.files import make_folder
 
 NAME: Final = "coordinator.db"
-_VERSION: Final = 1
-_OURS: Final = 0x62666C74
-"""Marks the file as a coordinator's."""
-_SCHEMA: Final = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE rows (
-    tab TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (tab, key)
-) WITHOUT ROWID;
-CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO numbers VALUES ('term', 0), ('revision', 0);
-PRAGMA application_id = {_OURS};
-PRAGMA user_version = {_VERSION};
-COMMIT;
-"""
 _CORRUPT: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
@@ -56,7 +49,7 @@ class SqliteFile:
         self._path = directory / NAME
         self._one = threading.Lock()
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(directory)
             self._lock = _locked(directory / f"{NAME}.lock")
         except OSError as error:
             raise StoreUnavailableError(
@@ -71,45 +64,29 @@ class SqliteFile:
 
     def _connect(self) -> sqlite3.Connection:
         with self._told():
+            make_file(self._path)
             db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         try:
             with self._told():
-                self._prepare(db)
+                prepare(db, self._path)
         except BaseException:
             db.close()
             raise
         return db
 
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        self._path.chmod(0o600)
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        (ours,) = db.execute("PRAGMA application_id").fetchone()
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if (ours, version, tables) == (0, 0, 0):
-            db.executescript(_SCHEMA)
-        elif ours != _OURS:
-            raise CorruptStoreError(
-                f"{self._path} is the database of something else; choose another --data-dir"
-            )
-        elif version != _VERSION:
-            raise CorruptStoreError(
-                f"{self._path} has version {version}, this release knows {_VERSION}: start the "
-                "release that wrote it, or restore a snapshot into another --data-dir"
-            )
-
     def load(self) -> Loaded:
         """All rows and their revision."""
         with self._one, self._told(), self._transaction("DEFERRED"):
-            found = self._db.execute("SELECT tab, key, value FROM rows").fetchall()
-            return Loaded([Row(*row) for row in found], self._number("revision"))
+            found = self._db.execute("SELECT tab, key, value, sum FROM rows").fetchall()
+            for table, key, value, total in found:
+                if row_sum(table, key, value) != total:
+                    raise self._damaged(f"row {key!r} of {table}")
+            return Loaded([Row(*row[:3]) for row in found], self._number("revision"))
 
     def new_term(self) -> int:
         """Count a leadership; from now on only it may write."""
         with self._one, self._told(), self._transaction("IMMEDIATE"):
-            self._db.execute("UPDATE numbers SET value = value + 1 WHERE name = 'term'")
-            return self._number("term")
+            return self._set("term", self._number("term") + 1)
 
     def commit(self, changes: Changes, expected_revision: int, term: int) -> int:
         """Apply changes in one transaction; the new revision."""
@@ -126,7 +103,7 @@ class SqliteFile:
             self._put(
                 [(key.table, key.key, value) for key, value in changes.items() if value is not None]
             )
-            return self._move_to(revision + 1)
+            return self._set("revision", revision + 1)
 
     def replace(self, rows: Sequence[Row], term: int, revision: int, over: Over) -> None:
         """Exchange all rows; later terms are above this one, later revisions above both."""
@@ -138,10 +115,8 @@ class SqliteFile:
                 )
             self._db.execute("DELETE FROM rows")
             self._put([(row.table, row.key, row.value) for row in rows])
-            self._db.execute(
-                "UPDATE numbers SET value = max(value, ?) WHERE name = 'term'", (term,)
-            )
-            self._move_to(max(self._number("revision"), revision) + 1)
+            self._set("term", max(self._number("term"), term))
+            self._set("revision", max(self._number("revision"), revision) + 1)
 
     def close(self) -> None:
         """Let go of the file and the lock."""
@@ -150,17 +125,33 @@ class SqliteFile:
             os.close(self._lock)
 
     def _put(self, rows: Sequence[tuple[str, str, bytes]]) -> None:
-        self._db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", rows)
+        self._db.executemany(
+            "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)",
+            [(*row, row_sum(*row)) for row in rows],
+        )
 
     def _number(self, name: str) -> int:
-        found = self._db.execute("SELECT value FROM numbers WHERE name = ?", (name,)).fetchone()
+        found = self._db.execute(
+            "SELECT value, sum FROM numbers WHERE name = ?", (name,)
+        ).fetchone()
         if found is None:
             raise CorruptStoreError(f"{self._path} has lost its {name}; restore the last snapshot")
+        if number_sum(name, found[0]) != found[1]:
+            raise self._damaged(f"its {name}")
         return int(found[0])
 
-    def _move_to(self, revision: int) -> int:
-        self._db.execute("UPDATE numbers SET value = ? WHERE name = 'revision'", (revision,))
-        return revision
+    def _set(self, name: str, value: int) -> int:
+        self._db.execute(
+            "UPDATE numbers SET value = ?, sum = ? WHERE name = ?",
+            (value, number_sum(name, value), name),
+        )
+        return value
+
+    def _damaged(self, what: str) -> CorruptStoreError:
+        return CorruptStoreError(
+            f"{self._path} is damaged: {what} does not match its checksum. Move it away and "
+            "restore the last snapshot with `bigfleetctl snapshot restore`"
+        )
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[None]:
