@@ -92,24 +92,29 @@ PROVIDER: dict[str, Schema] = {
 SET_BY_CHART: dict[str, set[str]] = {
     "coordinator": {
         "id", "listen", "advertise-addr", "metrics-addr", "data-dir", "store", "store-tls-cert",
+        "allow-plaintext", "allow-plaintext-pages",
         "store-tls-key", "store-tls-ca", "store-username", "store-password-file",
         "snapshot-export-dir", "tls-cert", "tls-key", "tls-ca", "log-format", "log-level",
     },
     "shard": {
         "shard-id", "listen", "advertise-addr", "metrics-addr", "data-dir", "provider-addr",
+        "allow-plaintext", "allow-plaintext-pages",
         "coordinator-addr", "tls-cert", "tls-key", "tls-ca", "log-format", "log-level",
     },
     "operator": {
         "cluster-id", "shard-addr", "metrics-addr", "bootstrap-template", "bootstrap-values",
+        "allow-plaintext-pages",
         "api-server", "api-server-ca", "allow-stub-bootstrap", "tls-cert", "tls-key", "tls-ca",
         "log-format", "log-level", "kubeconfig", "lease-name", "lease-namespace", "identity",
     },
     "pod-controller": {
         "metrics-addr", "adopt-foreign-nodes", "priority-class-defaults", "log-format",
-        "log-level", "kubeconfig", "lease-name", "lease-namespace", "identity",
+        "allow-plaintext-pages", "log-level", "kubeconfig", "lease-name", "lease-namespace",
+        "identity",
     },
     "provider": {
         "addr", "metrics-addr", "state", "offerings", "base-user-data", "cluster-kubeconfigs",
+        "allow-plaintext", "allow-plaintext-pages",
         "tls-cert", "tls-key", "tls-ca", "reflection", "bootstrap-addr", "bootstrap-tls-cert",
         "bootstrap-tls-key",
     },

@@ -22,10 +22,15 @@ def parsed(*argv: str, **environ: str) -> CloudOptions:
 
 @pytest.mark.parametrize(
     "argv",
-    [("--addr=1:2",), ("--addr", "1:2"), ("-addr=1:2",), ("-addr", "1:2")],
+    [
+        ("--addr=localhost:2",),
+        ("--addr", "localhost:2"),
+        ("-addr=localhost:2",),
+        ("-addr", "localhost:2"),
+    ],
 )
 def test_every_spelling_of_a_flag(argv: tuple[str, ...]) -> None:
-    assert parsed(*argv).addr == "1:2"
+    assert parsed(*argv).addr == "localhost:2"
 
 
 def test_switches_stand_alone_or_with_a_value() -> None:
@@ -39,10 +44,10 @@ def test_flags_come_before_environment_and_environment_before_the_file(tmp_path:
     path = tmp_path / "c.yaml"
     path.write_text("addr: file:1\nseed-count: 7\nslow_ms: 9\n")
     options = parsed(
-        "--addr=flag:1", f"--config={path}",
+        "--addr=localhost:1", f"--config={path}",
         BIGFLEET_PROVIDER_ADDR="env:1", BIGFLEET_PROVIDER_SEED_COUNT="5",
     )  # fmt: skip
-    assert (options.addr, options.seed_count, options.slow_ms) == ("flag:1", 5, 9)
+    assert (options.addr, options.seed_count, options.slow_ms) == ("localhost:1", 5, 9)
 
 
 def test_secrets_come_from_a_file_or_the_clouds_own_variable(tmp_path: Path) -> None:
@@ -108,7 +113,9 @@ def test_a_wrong_secret_is_not_repeated() -> None:
 def test_what_would_only_show_later_is_refused_at_once(argument: str, complaint: str) -> None:
     with pytest.raises(OptionError, match=complaint):
         parsed(argument)
-    assert parsed("--metrics-addr=0", "--addr=:0", "--reserve=cpu=100m").metrics_addr == "0"
+    assert (
+        parsed("--metrics-addr=0", "--addr=127.0.0.1:0", "--reserve=cpu=100m").metrics_addr == "0"
+    )
 
 
 class NeedyOptions(CloudOptions):

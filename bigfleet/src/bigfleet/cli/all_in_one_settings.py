@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -11,7 +12,10 @@ from bigfleet.observe.addresses import Listen, Pages
 from bigfleet.observe.refusing import refusal
 from bigfleet.observe.settings import Texts
 from bigfleet.shard.server.settings import ShardSettings
-from bigfleet_base.addresses import can_dial
+from bigfleet_base.addresses import Endpoint, can_dial
+
+BOTH: Final = ("tls_cert", "tls_key", "tls_ca", "allow_plaintext", "allow_plaintext_pages")
+"""What is set once for both."""
 
 
 class AllInOneSettings(ShardSettings):
@@ -22,9 +26,10 @@ class AllInOneSettings(ShardSettings):
     coordinator_addr: Texts = Field(
         (), description="Refused: the shard's coordinator is the one beside it."
     )
-    coordinator_listen: Listen = Field(":7790", description="Address of the coordinator.")
+    coordinator_listen: Listen = Field("127.0.0.1:7790", description="Address of the coordinator.")
     coordinator_metrics_addr: Pages = Field(
-        ":8790", description="Address of its /metrics and probes; 0 or empty switches them off."
+        "127.0.0.1:8790",
+        description="Address of its /metrics and probes; 0 or empty switches them off.",
     )
 
     @field_validator("coordinator_addr", mode="before")
@@ -47,12 +52,19 @@ class AllInOneSettings(ShardSettings):
             for flag in ("listen", "metrics-addr"):
                 told = told.replace(f"--{flag}", f"--coordinator-{flag}")
             raise ValueError(told) from None
+        self._listens_where_it_is_dialled()
+        return self
+
+    def _listens_where_it_is_dialled(self) -> None:
         if not can_dial(self._near()):
             raise ValueError(
                 f"--coordinator-listen {self.coordinator_listen!r}: the shard has to dial it; "
                 "write a port that is not 0"
             )
-        return self
+        try:
+            self.shard()
+        except ValidationError as error:
+            raise ValueError("; ".join(map(refusal, error.errors()))) from None
 
     def coordinator(self) -> CoordinatorSettings:
         """The coordinator's settings."""
@@ -62,7 +74,7 @@ class AllInOneSettings(ShardSettings):
                 "listen": self.coordinator_listen,
                 "metrics_addr": self.coordinator_metrics_addr,
                 "data_dir": self.data_dir / "coordinator",
-                **{name: getattr(self, name) for name in ("tls_cert", "tls_key", "tls_ca")},
+                **{name: getattr(self, name) for name in BOTH},
             }
         )
 
@@ -74,5 +86,5 @@ class AllInOneSettings(ShardSettings):
 
     def _near(self) -> str:
         """Where the shard finds the coordinator beside it."""
-        host, _, port = self.coordinator_listen.rpartition(":")
-        return f"{host or '127.0.0.1'}:{port}"
+        listen = Endpoint.parse(self.coordinator_listen)
+        return str(Endpoint("127.0.0.1", listen.port) if listen.is_wildcard else listen)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "bigfleet dashboard --coordinator 127.0.0.1:7790",
     "bigfleet dashboard --shard 127.0.0.1:7780",
-    "bigfleet dashboard --listen :8700 --auth-header X-Forwarded-User --auth-proxy 10.0.0.0/8",
-    "bigfleet dashboard --listen :8700 --allowed-host fleet.example.org",
+    "bigfleet dashboard --auth-header X-Forwarded-User --allowed-host fleet.example.org",
+    "bigfleet dashboard --listen :8700 --allow-plaintext --allowed-host fleet.example.org",
 )
 
 

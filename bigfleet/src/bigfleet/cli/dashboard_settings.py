@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from bigfleet.observe.addresses import Listen, Web, web
 from bigfleet.observe.settings import Duration, ProcessSettings, Texts
-from bigfleet_base.addresses import dialled
+from bigfleet_base.addresses import check_plaintext, dialled
 from bigfleet_dashboard.config import Auth, Config, Tls, split_address
 
 
@@ -17,6 +17,9 @@ class DashboardSettings(ProcessSettings):
     """Settings of one dashboard."""
 
     listen: Listen = Field("127.0.0.1:8700", description="Address of the page.")
+    allow_plaintext: bool = Field(
+        False, description="Serve the page, which has no TLS of its own, to other machines."
+    )
     coordinator: Texts = Field((), description="A coordinator's address; may be repeated.")
     shard: Texts = Field((), description="A shard's address, for a fleet without coordinator.")
     shard_http: Texts = Field(
@@ -70,6 +73,18 @@ class DashboardSettings(ProcessSettings):
         for _, address in _pairs(value):
             web(address)
         return value
+
+    @model_validator(mode="after")
+    def _page_is_allowed(self) -> DashboardSettings:
+        check_plaintext(
+            self.listen,
+            "--listen",
+            has_tls=False,
+            allowed=self.allow_plaintext,
+            allow_flag="--allow-plaintext",
+            remedy="put a proxy with TLS in front of it",
+        )
+        return self
 
     def config(self) -> Config:
         """The settings as the dashboard takes them; raises its ConfigError."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from bigfleet.observe.process import SystemClock, Threads
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls
 from bigfleet.wire.tls import TlsFiles
+from bigfleet_base.addresses import Endpoint, own_address
 
 _THREADS: Final = 4
 _READINESS_SECONDS: Final = 0.1
@@ -47,10 +49,10 @@ class Serving:
 
     replica: str
     place: StorePlace
-    listen: str = ":7790"
+    listen: str = "127.0.0.1:7790"
     advertise: str = ""
     """Where others dial it; the address it listens on where empty."""
-    metrics_addr: str = ":8790"
+    metrics_addr: str = "127.0.0.1:8790"
     tls: TlsFiles | None = None
     export_dir: Path | None = None
     version: str = "0"
@@ -91,7 +93,7 @@ async def serve(
         coordinator = Coordinator(serving.replica, serving.advertise, world)
         add_coordinator(server.grpc, coordinator)
         listening = await server.start(serving.listen, f"{serving.flags}listen")
-        coordinator.leading.address = serving.advertise or listening
+        coordinator.leading.address = _address(serving, listening)
         readiness, http = _Readiness(coordinator.not_ready()), None
         try:
             routes = component_routes(metrics.registry, readiness.__str__)
@@ -112,6 +114,14 @@ async def serve(
     finally:
         planning.close()
         threads.close()
+
+
+def _address(serving: Serving, listening: str) -> str:
+    """Where callers of other replicas are sent."""
+    bound = Endpoint.parse(listening)
+    return own_address(
+        serving.advertise, bound, (), socket.gethostname(), f"coordinator {serving.replica}"
+    )
 
 
 def _duties(

@@ -14,11 +14,19 @@ from pydantic import Field, model_validator
 
 from bigfleet.coordinator.store.etcd import EtcdAddress
 from bigfleet.coordinator.store.interface import StorePlace
-from bigfleet.observe.addresses import Dial, Listen, Pages
+from bigfleet.observe.addresses import (
+    ALLOW_PLAINTEXT,
+    ALLOW_PLAINTEXT_PAGES,
+    Dial,
+    Listen,
+    Pages,
+    check_listen,
+    check_pages,
+)
 from bigfleet.observe.settings import ProcessSettings
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import TlsFiles
-from bigfleet_base.addresses import can_dial
+from bigfleet_base.addresses import Endpoint, can_dial, own_address
 
 SQLITE = "sqlite"
 ETCD = "etcd://"
@@ -28,13 +36,16 @@ class CoordinatorSettings(ProcessSettings):
     """Settings of one coordinator."""
 
     id: str = Field("", description="Id of this replica; the host's name where empty.")
-    listen: Listen = Field(":7790", description="Address of shards and administrators.")
+    listen: Listen = Field("127.0.0.1:7790", description="Address of shards and administrators.")
     advertise_addr: Dial = Field(
         "", description="Where others dial this replica; the listening address where empty."
     )
     metrics_addr: Pages = Field(
-        ":8790", description="Address of /metrics and probes; 0 or empty switches them off."
+        "127.0.0.1:8790",
+        description="Address of /metrics and probes; 0 or empty switches them off.",
     )
+    allow_plaintext: bool = Field(False, description=ALLOW_PLAINTEXT)
+    allow_plaintext_pages: bool = Field(False, description=ALLOW_PLAINTEXT_PAGES)
     data_dir: Path = Field(
         Path(".bigfleet/coordinator"), description="Where the embedded store is kept."
     )
@@ -77,7 +88,17 @@ class CoordinatorSettings(ProcessSettings):
         except TlsFilesError as error:
             raise ValueError(str(error).replace("--tls-", "--store-tls-")) from None
         if place.address != SQLITE:
-            EtcdAddress.of(place.address, place.tls, place.username, place.password_file)
+            etcd = EtcdAddress.of(place.address, place.tls, place.username, place.password_file)
+            own_address(
+                self.advertise_addr, Endpoint.parse(self.listen), etcd.endpoints, "", "this replica"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _plaintext_is_allowed(self) -> CoordinatorSettings:
+        has_tls = self.tls_files() is not None
+        check_listen(self.listen, "--listen", has_tls=has_tls, allowed=self.allow_plaintext)
+        check_pages(self.metrics_addr, "--metrics-addr", allowed=self.allow_plaintext_pages)
         return self
 
     @property

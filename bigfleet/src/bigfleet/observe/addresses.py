@@ -11,10 +11,37 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
-from bigfleet_base.addresses import Endpoint, dialled
+from bigfleet_base.addresses import Endpoint, check_plaintext, dialled
 
 OFF: Final = ("", "0")
 """Pages that are not served."""
+ALLOW_PLAINTEXT: Final = "Serve plaintext also to other machines, where no TLS is configured."
+ALLOW_PLAINTEXT_PAGES: Final = "Serve /metrics and probes, which have no TLS, to other machines."
+
+
+def check_listen(listen: str, flag: str, *, has_tls: bool, allowed: bool) -> None:
+    """Refuse a port of calls that other machines reach in plaintext, unless that is allowed."""
+    check_plaintext(
+        listen,
+        flag,
+        has_tls=has_tls,
+        allowed=allowed,
+        allow_flag="--allow-plaintext",
+        remedy="add --tls-cert, --tls-key and --tls-ca",
+    )
+
+
+def check_pages(pages: str, flag: str, *, allowed: bool) -> None:
+    """Refuse pages that other machines reach, which are plaintext, unless that is allowed."""
+    if pages not in OFF:
+        check_plaintext(
+            pages,
+            flag,
+            has_tls=False,
+            allowed=allowed,
+            allow_flag="--allow-plaintext-pages",
+            remedy="metrics and probes have no TLS",
+        )
 
 
 def web(text: str) -> str:

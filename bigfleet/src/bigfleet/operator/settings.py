@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from bigfleet.observe.addresses import Dial, Pages
+from bigfleet.observe.addresses import ALLOW_PLAINTEXT_PAGES, Dial, Pages, check_pages
 from bigfleet.observe.settings import Duration, ProcessSettings
 from bigfleet.operator.operator import Knobs
 from bigfleet.operator.session.session import Rhythm
@@ -43,8 +43,10 @@ class OperatorSettings(ProcessSettings):
     kubeconfig: str = Field("", description="Kubeconfig file; the Pod's own account, if empty.")
     rollup_interval: Duration = Field(10.0, description="Time between two roll-ups.")
     metrics_addr: Pages = Field(
-        ":8770", description="Address of /metrics and probes; 0 or empty switches them off."
+        "127.0.0.1:8770",
+        description="Address of /metrics and probes; 0 or empty switches them off.",
     )
+    allow_plaintext_pages: bool = Field(False, description=ALLOW_PLAINTEXT_PAGES)
     lease_name: str = Field("bigfleet-operator", description="Lease that replicas share.")
     lease_namespace: str = Field("", description="Where that lease is; our own, if empty.")
     identity: str = Field("", description="Name of this replica; the host's, if empty.")
@@ -78,6 +80,7 @@ class OperatorSettings(ProcessSettings):
             )
         if self.rollup_interval <= 0:
             raise ValueError("--rollup-interval: use more than 0")
+        check_pages(self.metrics_addr, "--metrics-addr", allowed=self.allow_plaintext_pages)
         try:
             self.tls_files()
         except TlsFilesError as error:

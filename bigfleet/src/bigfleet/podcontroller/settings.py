@@ -6,9 +6,9 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from bigfleet.observe.addresses import Pages
+from bigfleet.observe.addresses import ALLOW_PLAINTEXT_PAGES, Pages, check_pages
 from bigfleet.observe.settings import Duration, ProcessSettings
 
 
@@ -30,8 +30,10 @@ class PodControllerSettings(ProcessSettings):
     )
     kubeconfig: str = Field("", description="Kubeconfig file; the Pod's own account, if empty.")
     metrics_addr: Pages = Field(
-        ":8080", description="Address of /metrics and probes; 0 or empty switches them off."
+        "127.0.0.1:8080",
+        description="Address of /metrics and probes; 0 or empty switches them off.",
     )
+    allow_plaintext_pages: bool = Field(False, description=ALLOW_PLAINTEXT_PAGES)
     workers: int = Field(32, ge=1, description="Pods looked at at once.")
     lease_name: str = Field("bigfleet-pod-controller", description="Lease that replicas share.")
     lease_namespace: str = Field("", description="Where that lease is; our own, if empty.")
@@ -40,6 +42,11 @@ class PodControllerSettings(ProcessSettings):
     burst: int = Field(1000, ge=1, description="Requests that may come at once.")
     log_format: Literal["text", "json"] = Field("text", description="Form of log lines.")
     log_level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level.")
+
+    @model_validator(mode="after")
+    def _pages_are_allowed(self) -> PodControllerSettings:
+        check_pages(self.metrics_addr, "--metrics-addr", allowed=self.allow_plaintext_pages)
+        return self
 
     @property
     def replica(self) -> str:

@@ -21,6 +21,7 @@ from bigfleet.wire.channel import MAX_MESSAGE_BYTES
 from bigfleet.wire.errors import WireError
 from bigfleet.wire.server_tls import ServerTls
 from bigfleet.wire.tls import LOOK_EVERY_SECONDS
+from bigfleet_base.addresses import AddressError, Endpoint, bind_endpoint
 
 SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -67,19 +68,19 @@ class WireServer:
         reflection.enable_server_reflection(names, self.grpc)
 
     async def start(self, address: str, flag: str = "--listen") -> str:
-        """Listen at `host:port` or `:port`; the address with the real port.
+        """Listen at `host:port` or `:port`; the address of the socket.
 
         Alive from now on, ready when `ready` is called.
         """
-        host, colon, port = address.rpartition(":")
-        if not colon or not port.isdecimal():
-            raise ListenError(f"{address!r} is not an address: write {flag} host:port or :port")
-        target = f"{host or '[::]'}:{port}"
+        try:
+            target = bind_endpoint(Endpoint.parse(address, f"{flag} host:port or :port"))
+        except AddressError as error:
+            raise ListenError(str(error)) from error
         try:
             if self._tls is None:
-                bound = self.grpc.add_insecure_port(target)
+                bound = self.grpc.add_insecure_port(str(target))
             else:
-                bound = self.grpc.add_secure_port(target, self._tls.credentials())
+                bound = self.grpc.add_secure_port(str(target), self._tls.credentials())
         except RuntimeError as error:
             raise ListenError(
                 f"cannot listen on {address}: the port is taken or not allowed; change {flag}"
@@ -90,7 +91,7 @@ class WireServer:
         await self.grpc.start()
         if self._tls is not None:
             self._looking = asyncio.create_task(self._look(self._tls))
-        where = f"{host or '127.0.0.1'}:{bound}"
+        where = str(Endpoint(target.host, bound))
         _log.info("listening", extra={"addr": where, "tls": "on" if self._tls else "off"})
         return where
 

@@ -28,9 +28,11 @@ RUN = "from bigfleet.cli.main import main; main()"
 def test_a_taken_port_is_told_with_its_flag(
     command: str, flags: dict[str, str], tmp_path: Path
 ) -> None:
-    with socket.socket() as free:
+    with socket.socket() as free, socket.socket() as second:
         free.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
         unused = f"127.0.0.1:{free.getsockname()[1]}"
+        another = f"127.0.0.1:{second.getsockname()[1]}"
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
@@ -38,7 +40,7 @@ def test_a_taken_port_is_told_with_its_flag(
         where = {"taken": taken, "free": unused, "0": "0"}
         words = [f"{flag}={where[what]}" for flag, what in flags.items()]
         if command == "all-in-one":
-            words += ["--listen=127.0.0.1:0", "--metrics-addr=0"]
+            words += [f"--listen={another}", "--metrics-addr=0"]
         ended = subprocess.run(
             [sys.executable, "-c", RUN, command, "--data-dir", str(tmp_path), *words],
             # Silence of the library has to be the process's own work, not inherited from this one.
@@ -72,13 +74,16 @@ def test_what_is_no_address_is_told_before_anything_starts(flag: str, complaint:
 
 
 def test_the_coordinator_of_all_in_one_is_where_its_shard_can_dial_it() -> None:
-    with pytest.raises(SettingsError, match=r"--coordinator-listen ':0': the shard has to dial it"):
-        AllInOneSettings.load({"coordinator_listen": ":0"})
+    with pytest.raises(
+        SettingsError, match=r"--coordinator-listen '127.0.0.1:0': the shard has to dial it"
+    ):
+        AllInOneSettings.load({"coordinator_listen": "127.0.0.1:0"})
 
 
 @pytest.mark.parametrize("said", [["c-1:7790"], "c-1:7790", ["nowhere"]])
 def test_all_in_one_reports_to_no_other_coordinator(said: object) -> None:
     with pytest.raises(SettingsError, match=r"--coordinator-addr: .* its own: leave it out"):
         AllInOneSettings.load({"coordinator_addr": said})
-    near = AllInOneSettings.load({"coordinator_listen": ":17790"}).shard()
+    flags = {"coordinator_listen": ":17790", "allow_plaintext": True}
+    near = AllInOneSettings.load(flags).shard()
     assert near.coordinator_addr == ("127.0.0.1:17790",)

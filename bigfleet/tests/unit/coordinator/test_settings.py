@@ -19,7 +19,8 @@ def load(**flags: object) -> CoordinatorSettings:
 def test_alone_it_needs_to_be_told_nothing() -> None:
     settings = load()
     assert settings.replica
-    assert (settings.listen, settings.metrics_addr, settings.store) == (":7790", ":8790", "sqlite")
+    where = (settings.listen, settings.metrics_addr, settings.store)
+    assert where == ("127.0.0.1:7790", "127.0.0.1:8790", "sqlite")
     assert settings.store_place().address == "sqlite"
     assert settings.store_place().tls is None
     assert settings.tls_files() is None
@@ -46,7 +47,10 @@ def test_with_etcd_it_says_where_it_is_dialled() -> None:
     ("flags", "words"),
     [
         ({"store": "postgres://x"}, "write sqlite, or etcd://"),
-        ({"store": ETCD}, "--advertise-addr is missing"),
+        (
+            {"store": ETCD},
+            "127.0.0.1:7790, since e-1:2379 is another machine: give --advertise-addr",
+        ),
         ({"store": ETCD, "listen": "0.0.0.0:7790"}, "nobody can dial 0.0.0.0:7790"),
         ({"store": ETCD, "listen": "[::]:7790"}, "--advertise-addr is missing"),
         ({"store": "etcd://e-1", "advertise_addr": "c:1"}, "e-1 is no host:port; write etcd://"),

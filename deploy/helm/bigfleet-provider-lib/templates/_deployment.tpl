@@ -48,11 +48,16 @@ spec:
           envFrom:
             - secretRef: {name: {{ . }}}
           {{- end }}
-          {{- if and .Values.bootstrap.enabled .Values.bootstrap.secretName }}
           env:
+            # By variables, which an image without these options ignores.
+            - {name: BIGFLEET_PROVIDER_ALLOW_PLAINTEXT_PAGES, value: "true"}
+            {{- if not .Values.tls.enabled }}
+            - {name: BIGFLEET_PROVIDER_ALLOW_PLAINTEXT, value: "true"}
+            {{- end }}
+            {{- if and .Values.bootstrap.enabled .Values.bootstrap.secretName }}
             - name: BIGFLEET_BOOTSTRAP_SECRET
               valueFrom: {secretKeyRef: {name: {{ .Values.bootstrap.secretName }}, key: secret}}
-          {{- end }}
+            {{- end }}
           ports:
             - {name: grpc, containerPort: 9001}
             - {name: metrics, containerPort: {{ .Values.metrics.port }}}

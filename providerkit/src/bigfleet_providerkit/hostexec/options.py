@@ -24,7 +24,9 @@ class SshOptions(KitOptions):
 class AgentOptions(KitOptions):
     """For hosts whose agent polls the provider."""
 
-    bootstrap_addr: Annotated[str, Opt("address of the agents' HTTPS server", ":9003")] = ":9003"
+    bootstrap_addr: Annotated[str, Opt("address of the agents' HTTPS server", ":9003")] = (
+        "127.0.0.1:9003"
+    )
     bootstrap_endpoint: Annotated[
         str | None,
         Opt("address by which hosts reach it", "https://host:9003", unset="required"),

@@ -20,10 +20,10 @@ from pydantic import (
     model_validator,
 )
 
+from bigfleet_base.addresses import HIGHEST_PORT, Endpoint, check_plaintext
 from bigfleet_providerkit.capacity.quantity import parse_quantity
 from bigfleet_providerkit.options.units import Duration, Rates, Size, TextMap
 
-HIGHEST_PORT = 65_535
 MOST_METADATA = 8 * 1024 * 1024
 LABEL = re.compile(r"[a-z0-9-]{1,40}")
 
@@ -45,10 +45,16 @@ class KitOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    addr: Annotated[str, Opt("address of the gRPC server", "127.0.0.1:9001")] = ":9001"
+    addr: Annotated[str, Opt("address of the gRPC server", ":9001")] = "127.0.0.1:9001"
     metrics_addr: Annotated[
         str, Opt("address of /metrics, /healthz and /readyz; empty or 0 = off", ":9002")
-    ] = ":9002"
+    ] = "127.0.0.1:9002"
+    allow_plaintext: Annotated[
+        bool, Opt("serve plaintext gRPC also to other machines, where no TLS is configured")
+    ] = False
+    allow_plaintext_pages: Annotated[
+        bool, Opt("serve /metrics and probes, which have no TLS, to other machines")
+    ] = False
     provider: Annotated[
         str | None,
         Opt(
@@ -195,9 +201,7 @@ class KitOptions(BaseModel):
     def _address_fits(cls, value: str, info: ValidationInfo) -> str:
         if info.field_name == "metrics_addr" and value in ("", "0"):
             return value
-        port = value.rpartition(":")[2]
-        if ":" not in value or not port.isdecimal() or int(port) > HIGHEST_PORT:
-            raise ValueError(f"write host:port or :port, with a port up to {HIGHEST_PORT}")
+        Endpoint.parse(value, f"host:port or :port, with a port up to {HIGHEST_PORT}")
         return value
 
     @field_validator("reserve")
@@ -222,6 +226,20 @@ class KitOptions(BaseModel):
         missing = [name for name, value in files.items() if not value]
         if missing and len(missing) < len(files):
             raise ValueError(f"TLS needs all three files; add --{' and --'.join(missing)}")
+        return self
+
+    @model_validator(mode="after")
+    def _plaintext_is_allowed(self) -> "KitOptions":
+        check_plaintext(
+            self.addr, "--addr", has_tls=self.tls, allowed=self.allow_plaintext,
+            allow_flag="--allow-plaintext", remedy="add --tls-cert, --tls-key and --tls-ca",
+        )  # fmt: skip
+        if self.metrics_addr not in ("", "0"):
+            check_plaintext(
+                self.metrics_addr, "--metrics-addr",
+                has_tls=False, allowed=self.allow_plaintext_pages,
+                allow_flag="--allow-plaintext-pages", remedy="metrics and probes have no TLS",
+            )  # fmt: skip
         return self
 
     def missing(self) -> list[str]:

@@ -14,6 +14,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from structlog.typing import FilteringBoundLogger
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_base.addresses import AddressError, Endpoint, bind_endpoint
 from bigfleet_providerkit.errors import Code, Refusal, StartError
 from bigfleet_providerkit.http.metrics import METHODS, Metrics
 from bigfleet_providerkit.service.identity import PLAINTEXT, Peer, peer_of
@@ -76,22 +77,26 @@ class GrpcServer:
             _add_reflection(self._server)
 
     async def start(self, addr: str) -> str:
-        """Listen; the address with the real port."""
+        """Listen; the address of the socket."""
         await self._health.set(SERVICE, health_pb2.HealthCheckResponse.NOT_SERVING)
-        host, _, port = addr.rpartition(":")
-        target = f"{host or '0.0.0.0'}:{port}"
+        try:
+            target = bind_endpoint(Endpoint.parse(addr, "--addr host:port or :port"))
+        except AddressError as error:
+            raise StartError(str(error)) from error
         try:
             if self._credentials is None:
-                bound = self._server.add_insecure_port(target)
+                bound = self._server.add_insecure_port(str(target))
             else:
-                bound = self._server.add_secure_port(target, self._credentials.server_credentials())
+                bound = self._server.add_secure_port(
+                    str(target), self._credentials.server_credentials()
+                )
         except RuntimeError as error:
             raise StartError(
                 f"cannot listen on {target}: the port is taken or not allowed; change --addr"
             ) from error
         await self._server.start()
         await self._health.set("", health_pb2.HealthCheckResponse.SERVING)
-        return f"{host or '127.0.0.1'}:{bound}"
+        return str(Endpoint(target.host, bound))
 
     async def ready(self) -> None:
         """The inventory is loaded."""

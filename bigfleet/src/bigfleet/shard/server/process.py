@@ -49,8 +49,8 @@ _log = logging.getLogger(__name__)
 class Serving:
     """Where and how a shard is served."""
 
-    listen: str = ":7780"
-    metrics_addr: str = ":8780"
+    listen: str = "127.0.0.1:7780"
+    metrics_addr: str = "127.0.0.1:8780"
     data_dir: Path = Path("data")
     tls: TlsFiles | None = None
     audit_log: Path | None = None

@@ -6,6 +6,7 @@ process needs its id and nothing else: it starts without any peer.
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +14,15 @@ from pydantic import Field, field_validator, model_validator
 
 from bigfleet.decision import Policy, VictimWeights
 from bigfleet.decision.policy import SECOND
-from bigfleet.observe.addresses import Dial, Listen, Pages
+from bigfleet.observe.addresses import (
+    ALLOW_PLAINTEXT,
+    ALLOW_PLAINTEXT_PAGES,
+    Dial,
+    Listen,
+    Pages,
+    check_listen,
+    check_pages,
+)
 from bigfleet.observe.settings import Duration, ProcessSettings, SettingsError, Texts
 from bigfleet.provider import ProviderSite, SiteError
 from bigfleet.shard.act.executor import PoolSettings
@@ -23,7 +32,7 @@ from bigfleet.shard.server.tuning import Tuning
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.identity import can_be_named
 from bigfleet.wire.tls import TlsFiles
-from bigfleet_base.addresses import dialled
+from bigfleet_base.addresses import Endpoint, dialled, own_address
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
@@ -34,13 +43,20 @@ class ShardSettings(ProcessSettings):
     """Settings of one shard; durations in seconds."""
 
     shard_id: str = Field(description="Id of this shard, unique in the fleet.")
-    listen: Listen = Field(":7780", description="Address of sessions, reading and administration.")
+    listen: Listen = Field(
+        "127.0.0.1:7780", description="Address of sessions, reading and administration."
+    )
     advertise_addr: Dial = Field(
-        "", description="Where others dial this shard; the listening address where empty."
+        "",
+        description="Where others dial this shard; where empty, the host it listens on, or the "
+        "name of this machine.",
     )
     metrics_addr: Pages = Field(
-        ":8780", description="Address of /metrics and probes; 0 or empty switches them off."
+        "127.0.0.1:8780",
+        description="Address of /metrics and probes; 0 or empty switches them off.",
     )
+    allow_plaintext: bool = Field(False, description=ALLOW_PLAINTEXT)
+    allow_plaintext_pages: bool = Field(False, description=ALLOW_PLAINTEXT_PAGES)
     data_dir: Path = Field(Path(".bigfleet/shard"), description="Where epoch and journal are kept.")
     provider_addr: Texts = Field(
         (), description="A provider as [name=]host:port[@region]; may be repeated."
@@ -143,6 +159,26 @@ class ShardSettings(ProcessSettings):
             raise ValueError(str(error)) from None
         return self
 
+    @model_validator(mode="after")
+    def _addresses_hold_together(self) -> ShardSettings:
+        has_tls = self.tls_files() is not None
+        check_listen(self.listen, "--listen", has_tls=has_tls, allowed=self.allow_plaintext)
+        check_pages(self.metrics_addr, "--metrics-addr", allowed=self.allow_plaintext_pages)
+        self.address()
+        return self
+
+    def address(self) -> str:
+        """Where others dial this shard, which is what it registers."""
+        if not self.coordinator_addr:
+            return self.advertise_addr or self.listen
+        return own_address(
+            self.advertise_addr,
+            Endpoint.parse(self.listen),
+            self.coordinator_addr,
+            socket.gethostname(),
+            f"shard {self.shard_id}",
+        )
+
     def tls_files(self) -> TlsFiles | None:
         """The three files of mutual TLS; None for plaintext."""
         return TlsFiles.of(self.tls_cert, self.tls_key, self.tls_ca)
@@ -151,7 +187,7 @@ class ShardSettings(ProcessSettings):
         """The settings as the parts of a shard take them."""
         return Tuning(
             shard_id=self.shard_id,
-            address=self.advertise_addr or self.listen,
+            address=self.address(),
             providers=tuple(provider_site(text) for text in self.provider_addr),
             coordinators=self.coordinator_addr,
             cycle_interval=self.cycle_interval,

@@ -18,8 +18,8 @@ def load(**flags: object) -> ShardSettings:
 
 def test_an_id_is_all_that_is_needed() -> None:
     settings = load()
-    assert (settings.listen, settings.metrics_addr) == (":7780", ":8780")
-    assert settings.tuning() == Tuning("shard-a", address=":7780")
+    assert (settings.listen, settings.metrics_addr) == ("127.0.0.1:7780", "127.0.0.1:8780")
+    assert settings.tuning() == Tuning("shard-a", address="127.0.0.1:7780")
     assert settings.tuning().policy == Policy()
     assert settings.tls_files() is None
 
@@ -41,7 +41,10 @@ def test_defaults_are_those_of_the_manual() -> None:
     }
     assert {name: defaults[name] for name in promised} == promised
     switches = {flag.name for flag in ShardSettings.flags() if flag.is_switch}
-    assert switches == {"--pause", "--dry-run", "--phase-attribution-log"}
+    assert switches == {
+        "--pause", "--dry-run", "--phase-attribution-log", "--allow-plaintext",
+        "--allow-plaintext-pages",
+    }  # fmt: skip
     repeated = {flag.name for flag in ShardSettings.flags() if flag.is_repeatable}
     assert repeated == {"--provider-addr", "--coordinator-addr"}
     assert all(flag.meaning for flag in ShardSettings.flags())
