@@ -10,7 +10,6 @@ from bigfleet.decision.kernels.classify import fill_loose, owner_of
 from bigfleet.decision.kernels.credit import (
     claim_exact,
     claim_key,
-    claim_loose,
     hold_old_domains,
     keep_from,
 )
@@ -28,6 +27,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.loose import claim_loose, group_loose
 from bigfleet.model.columns.jit import inner
 
 
@@ -46,7 +46,10 @@ def credit_stamped(
 
 
 @inner
-def list_loose(ma: Machines, ids: Identities, ro: Rows, ho: Holdings, wo: Work, rows: int) -> None:
+def list_loose(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, ho: Holdings, wo: Work, sc: Scratch,
+    rows: int,
+) -> None:  # fmt: skip
     """What round one left, for clusters with a row that is not covered yet."""
     wanted = np.zeros(len(ho.loose_at) - 1, np.int64)
     any_wanted = False
@@ -56,6 +59,7 @@ def list_loose(ma: Machines, ids: Identities, ro: Rows, ho: Holdings, wo: Work, 
             any_wanted = True
     if any_wanted:
         fill_loose(ma, ids, wo.claim, wanted, ho.loose_at, ho.loose)
+        group_loose(ma, cl, ids, ho, sc)
     else:
         for i in range(len(ho.loose_at)):
             ho.loose_at[i] = 0

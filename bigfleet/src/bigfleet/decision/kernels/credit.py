@@ -1,7 +1,7 @@
 """Credit: every row first claims what its cluster already has.
 
-Round one gives rows the machines stamped for them, round two what is left in the cluster. Most
-rows need every machine they hold; those are recognised without putting anything in order.
+Round one gives rows the machines stamped for them; round two, what is left in the cluster, is in
+`loose`. Most rows need every machine they hold: those are recognised without ordering anything.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from bigfleet.decision.kernels.amounts import covered, fits, in_domain, look_at, reduces, subtract
-from bigfleet.decision.kernels.classify import counting_cluster, owner_of, penalty_rank
+from bigfleet.decision.kernels.classify import counting_cluster, penalty_rank
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     CONFIGURING,
     COVERS_UNIT,
     I32,
-    PINNED,
     Classes,
     Facts,
     Holdings,
@@ -109,37 +108,6 @@ def claim_key(
                     size += 1
     if size > 0:
         _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
-
-
-@inner
-def claim_loose(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
-) -> None:  # fmt: skip
-    """Round two: the cluster's other machines, those stamped for no live row first."""
-    if covered(wo.left[r], ro.width[r]):
-        return
-    cluster = ro.cluster[r]
-    lo, hi = ho.loose_at[cluster], ho.loose_at[cluster + 1]
-    pinned = ro.interruption[r] == PINNED
-    for wants_unit in range(1, -1, -1):
-        for orphan in range(1, -1, -1):
-            size = 0
-            for i in range(lo, hi):
-                m = ho.loose[i]
-                if wo.claim[m] >= 0 or not fits(ma, ro, fa, r, m):
-                    continue
-                c = ma.cls[m]
-                if pinned and cl.risky[c]:
-                    continue
-                owner = owner_of(ids, ma.stamp[m])
-                if owner == r or (owner < 0) != (orphan == 1):
-                    continue
-                if bool(look_at(cl, ro, fa, sc, r, c) & COVERS_UNIT) == bool(wants_unit):
-                    sc.takes[size] = m
-                    size += 1
-            if size > 0:
-                _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
 
 
 @inner

@@ -46,7 +46,7 @@ def run(
     sizes = np.zeros(4, np.int64)
     if stage == CREDIT:
         credit_stamped(ma, cl, ids, ro, fa, ho, wo, sc, last)
-        list_loose(ma, ids, ro, ho, wo, last)
+        list_loose(ma, cl, ids, ro, ho, wo, sc, last)
         credit_gangs(ma, cl, ids, ro, fa, ho, wo, sc, last)
         credit_loose(ma, cl, ids, ro, fa, ho, wo, sc, last)
     elif stage == ASSIGN:

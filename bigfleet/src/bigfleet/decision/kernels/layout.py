@@ -29,6 +29,13 @@ UNUSABLE = EXCLUDED | ENDING | PHANTOM
 
 COVERS_UNIT, OFFERS_ALL = 1, 2
 PINNED = 27
+(
+    GROUP_CLASS, GROUP_OWNED, GROUP_STATE, GROUP_PENALTY, GROUP_BY_ID, GROUP_BY_STAMP, GROUP_END,
+    GROUP_VARIED,
+) = range(8)  # fmt: skip
+"""Columns of ``Holdings.group``: the class; 1 where stamped for a live row; the place of the state;
+the reclamation penalty; the first unclaimed machine in ``loose`` and in ``loose_by_stamp``, and the
+end of both; 1 where sequence numbers differ."""
 MOST_MONEY = (1 << 63) - 1
 """Micro-dollars that are counted: prices that add up to more are as dear as this, and not less."""
 
@@ -172,7 +179,16 @@ class Holdings(NamedTuple):
     """leaving machines that may be kept, by the key of their old need"""
     loose_at: I64
     loose: I32
-    """unclaimed counting machines by cluster, after round one"""
+    """unclaimed counting machines by cluster, after round one; in a cluster by group, then id"""
+    loose_by_stamp: I32
+    """the same, in a group by the order in which stamps were given"""
+    group: I32
+    """[group of loose machines, 8]: see ``GROUP_CLASS`` and those after it"""
+    group_at: I64
+    """start of a cluster's groups in ``group_list``"""
+    group_end: I64
+    """end of those that still have a machine"""
+    group_list: I32
     bucket: I32
     """free machines by (state, class)"""
     bucket_at: I64

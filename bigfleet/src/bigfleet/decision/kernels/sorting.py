@@ -48,6 +48,19 @@ def sort_index(k1: I64, k2: I64, k3: I64, index: I64, spare: I64, size: int) -> 
 
 
 @inner
+def sift(k1: I64, k2: I64, k3: I64, heap: I64, at: int, size: int) -> None:
+    """Let the entry of a heap sink to its place; the one with the least (k1, k2, k3) is on top."""
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _before(k1, k2, k3, heap[child + 1], heap[child]):
+            child += 1
+        if not _before(k1, k2, k3, heap[child], heap[at]):
+            return
+        heap[at], heap[child] = heap[child], heap[at]
+        at = child
+
+
+@inner
 def sink(heap: I64, key: I64, at: int, size: int) -> None:
     """Let the entry of a heap sink to its place; the entry with the least key is on top."""
     while 2 * at + 1 < size:
