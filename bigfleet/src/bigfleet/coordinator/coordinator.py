@@ -16,7 +16,7 @@ from bigfleet.coordinator.leading import Duty, Leading
 from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.rebalancer import NoRebalancer, Rebalancer
 from bigfleet.coordinator.reign import Reign
-from bigfleet.coordinator.reporting import answer_report
+from bigfleet.coordinator.reporting import answer_report, clear_addresses
 from bigfleet.coordinator.state import Command, SetQuota
 from bigfleet.coordinator.store.interface import Snapshot, Store
 from bigfleet.observe.coordinator import CoordinatorMetrics
@@ -51,7 +51,7 @@ class Coordinator:
             world.store,
             world.clock,
             world.metrics,
-            (self.rebalancer.run, *world.duties),
+            (clear_addresses, self.rebalancer.run, *world.duties),
         )
 
     # -- living ----------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from bigfleet.coordinator.assignments import Answer
 from bigfleet.coordinator.errors import WriteFailedError
 from bigfleet.coordinator.rebalancer import Rebalancer
 from bigfleet.coordinator.reign import Reign
-from bigfleet.coordinator.state import AddShard, ContactClusters
+from bigfleet.coordinator.state import AddShard, ContactClusters, ForgetAddress
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
+from bigfleet_base.addresses import can_dial, shortened
 from bigfleet_base.identifiers import cut, is_id
 
 _COMPLAINTS: Final = 1000
@@ -29,6 +30,10 @@ class Counts(Protocol):
         """A report was taken."""
         ...
 
+    def address_refused(self) -> None:
+        """A shard's address cannot be dialled: it is stored empty."""
+        ...
+
 
 async def answer_report(
     reign: Reign, report: pb.ShardReport, rebalancer: Rebalancer, counts: Counts
@@ -39,7 +44,7 @@ async def answer_report(
     """
     if not reign.reports.is_new(report):
         return _discarded(reign)
-    await _register(reign, report)
+    await _register(reign, report, counts)
     # Another report of the same shard may have been taken meanwhile.
     if not reign.reports.is_new(report):
         return _discarded(reign)
@@ -70,13 +75,48 @@ def _taken(reign: Reign, report: pb.ShardReport) -> Answer:
     return Answer(head, reign.assignments.of(report.shard_id))
 
 
-async def _register(reign: Reign, report: pb.ShardReport) -> None:
+async def clear_addresses(reign: Reign) -> None:
+    """At the start of a leadership: clear stored addresses that cannot be dialled.
+
+    Versions before this one stored them. The shard's next report brings another, or none.
+    """
+    for shard_id, shard in sorted(reign.state.shards.items()):
+        if shard.address and not can_dial(shard.address):
+            await reign.apply(ForgetAddress(shard_id))
+            _log.warning(
+                "stored address of a shard cannot be dialled and was cleared; start the shard with "
+                "--advertise-addr HOST:PORT",
+                extra={"shard": shard_id, "address": shortened(shard.address)},
+            )
+
+
+async def _register(reign: Reign, report: pb.ShardReport, counts: Counts) -> None:
     known = reign.state.shards.get(report.shard_id)
-    address = report.shard_address
+    shard_id, address = report.shard_id, report.shard_address
+    if address and not can_dial(address):
+        _refuse_address(reign, shard_id, address, counts)
+        if known is not None and known.address:
+            await reign.apply(ForgetAddress(shard_id))
+            return
+        address = ""
     if known is not None and address in ("", known.address):
         return
-    await reign.apply(AddShard(report.shard_id, address))
-    _log.info("shard registered", extra={"shard": report.shard_id, "address": address})
+    await reign.apply(AddShard(shard_id, address))
+    _log.info("shard registered", extra={"shard": shard_id, "address": address})
+
+
+def _refuse_address(reign: Reign, shard_id: str, address: str, counts: Counts) -> None:
+    """Count an address that cannot be dialled, and warn once of each."""
+    counts.address_refused()
+    shown = shortened(address)
+    if (shown, shard_id, shown) in reign.complained or len(reign.complained) >= _COMPLAINTS:
+        return
+    reign.complained.add((shown, shard_id, shown))
+    _log.warning(
+        "address of a shard cannot be dialled and is not stored; its report is accepted; start the "
+        "shard with --advertise-addr HOST:PORT",
+        extra={"shard": shard_id, "address": shown},
+    )
 
 
 async def _contact(reign: Reign, report: pb.ShardReport) -> None:

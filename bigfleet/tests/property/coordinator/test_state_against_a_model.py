@@ -13,6 +13,7 @@ from bigfleet.coordinator.state import (
     BindCluster,
     Command,
     ContactClusters,
+    ForgetAddress,
     Provider,
     RefusalError,
     RegisterProvider,
@@ -35,6 +36,7 @@ VALUES = frozenset({"a"})
 """Which of the names may be an id, a label's key, a label's value."""
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(AddShard, SHARDS, st.sampled_from(["h:1", "h:2", ""])),
+    st.builds(ForgetAddress, SHARDS),
     st.builds(RemoveShard, SHARDS),
     st.builds(ContactClusters, SHARDS, st.lists(NAMES, max_size=3).map(tuple)),
     st.builds(BindCluster, NAMES, SHARDS),
@@ -86,6 +88,10 @@ class Model:
                     self.shards[shard] = (address, now, now)
                 elif address not in ("", old[0]):
                     self.shards[shard] = (address, now, old[2])
+            case ForgetAddress(shard):
+                self._shard(shard)
+                if self.shards[shard][0]:
+                    self.shards[shard] = ("", now, self.shards[shard][2])
             case RemoveShard(shard):
                 self._shard(shard)
                 del self.shards[shard]

@@ -34,6 +34,7 @@ rebalance_adoption_seconds            histogram-L
 snapshot_exports_total                counter      outcome=success,error
 snapshot_last_success_timestamp_seconds gauge      shard=...
 identity_rejected_total               counter      surface=shard,admin,read
+addresses_refused_total               counter
 """  # noqa: E501 - a table
 BOUNDS = {"M": MEDIUM, "L": LONG}
 PREFIX = "bigfleet_coordinator_"

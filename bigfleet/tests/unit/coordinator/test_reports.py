@@ -11,6 +11,7 @@ import pytest
 from bigfleet.coordinator import listing
 from bigfleet.coordinator.errors import NotLeaderError, WriteFailedError
 from bigfleet.coordinator.state import (
+    AddShard,
     AssignDomain,
     BindCluster,
     Provider,
@@ -22,6 +23,7 @@ from bigfleet.coordinator.store.errors import StoreUnavailableError
 from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinators import Fleet, leading, until
+from memory_store import MemoryStore
 
 
 @pytest.fixture
@@ -60,6 +62,39 @@ async def test_an_empty_address_changes_nothing(fleet: Fleet) -> None:
     await fleet.report("s-1")
     await fleet.report("s-1", shard_address="")
     assert registered(fleet) == {"s-1": "s-1:7780"}
+
+
+@pytest.mark.parametrize(
+    "address", [":7780", "0.0.0.0:7780", "[::]:7780", "s-1", "s-1:0", "x" * 9_999]
+)
+async def test_an_address_that_cannot_be_dialled_is_counted_and_never_stored(
+    fleet: Fleet, address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        assert (await fleet.report("s-1", shard_address=address)).acknowledged
+    assert registered(fleet) == {"s-1": ""}
+    assert fleet.value("addresses_refused_total") == 3
+    (warned,) = [r for r in caplog.records if "cannot be dialled" in r.getMessage()]
+    assert len(str(warned.__dict__["address"])) < 100
+    await fleet.report("s-1", shard_address="here:1")
+    assert registered(fleet) == {"s-1": "here:1"}
+    await fleet.report("s-1", shard_address=address)
+    assert registered(fleet) == {"s-1": ""}
+
+
+async def test_a_stored_address_that_cannot_be_dialled_is_cleared_by_the_next_leader() -> None:
+    fleet = Fleet()
+    async with leading(fleet):
+        await fleet.report("s-1", known_clusters=["c-1"])
+        await fleet.report("s-2")
+        # As a version before this one stored it.
+        await fleet.coordinator.apply(AddShard("s-1", ":7780"))
+        assert registered(fleet) == {"s-1": ":7780", "s-2": "s-2:7780"}
+    again = Fleet(MemoryStore(fleet.store.shared))
+    async with leading(again):
+        await until(lambda: registered(again)["s-1"] == "")
+        assert registered(again) == {"s-1": "", "s-2": "s-2:7780"}
+        assert again.coordinator.lead().state.clusters["c-1"].shard == "s-1"
 
 
 async def test_without_registration_nothing_of_a_report_is_taken(fleet: Fleet) -> None:

@@ -21,6 +21,13 @@ class AddShard:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetAddress:
+    """A shard has no address that can be dialled; everything else of it stays."""
+
+    shard_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveShard:
     """A shard is no more, with its clusters, domains and quota slices."""
 
@@ -126,6 +133,7 @@ class ForgetMoves:
 
 Command = (
     AddShard
+    | ForgetAddress
     | RemoveShard
     | ContactClusters
     | BindCluster

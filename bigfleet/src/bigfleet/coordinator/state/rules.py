@@ -61,6 +61,14 @@ def _add_shard(command: c.AddShard, state: State, now: int) -> Changes:
 
 
 @_apply.register
+def _forget_address(command: c.ForgetAddress, state: State, now: int) -> Changes:
+    known = state.shards[_known_shard(state, command.shard_id)]
+    if not known.address:
+        return Changes()
+    return Changes((Put("shards", command.shard_id, Shard("", now, known.since)),))
+
+
+@_apply.register
 def _remove_shard(command: c.RemoveShard, state: State, now: int) -> Changes:
     shard_id = _known_shard(state, command.shard_id)
     deletions = [Deletion("shards", shard_id)]

@@ -46,6 +46,9 @@ class Serving:
         self._refused = make.counter(
             "identity_rejected_total", "Callers refused by their certificate.", surface=SURFACES
         )
+        self._undialled = make.counter(
+            "addresses_refused_total", "Addresses of shards that cannot be dialled, not stored."
+        )
         self._heard: dict[str, int] = {}
 
     # -- shards ----------------------------------------------------------------------------------
@@ -99,6 +102,10 @@ class Serving:
         self._adoption.observe(seconds)
 
     # -- callers ---------------------------------------------------------------------------------
+
+    def address_refused(self) -> None:
+        """A shard's address cannot be dialled: it is stored empty."""
+        self._undialled.inc()
 
     def identity_rejected(self, surface: str) -> None:
         """shard, admin or read."""
