@@ -8,7 +8,7 @@ from fractions import Fraction
 from bigfleet.decision.kinds import Reason
 from bigfleet.model import CapacityType, Machine, MachineState
 from oracle.acquire import satisfied
-from oracle.world import Row, Vector, World, covered
+from oracle.world import Row, Vector, World, covered, ident_of_need
 
 S = MachineState
 
@@ -81,6 +81,9 @@ class Verdict:
     reason: Reason
     victims: int
     matching: dict[str, int]
+    short: Vector
+    """What is missing beyond machines that are being drained for it."""
+    members: tuple[tuple[object, ...], ...]
 
 
 def verdict(world: World, row: Row) -> Verdict:
@@ -99,6 +102,8 @@ def verdict(world: World, row: Row) -> Verdict:
         reason=Reason.NONE if ok else reason(world, row),
         victims=len(row.picks),
         matching=matching(world, row),
+        short={} if ok else {d: v for d, v in _short(world, row).items() if v > 0},
+        members=tuple(ident_of_need(member) for member in row.members),
     )
 
 

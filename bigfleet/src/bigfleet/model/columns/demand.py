@@ -73,6 +73,54 @@ class Demand:
     def __len__(self) -> int:
         return len(self.identity)
 
+    def need(self, row: int) -> Need:
+        """One row as a value."""
+        symbols = self.symbols
+        stamp, names = symbols.stamp(int(self.identity[row]), 0), symbols.resources
+
+        def amounts(whole: I64, milli: I32) -> dict[str, int]:
+            return {
+                names[d]: MILLI * w + m
+                for d, (w, m) in enumerate(zip(whole.tolist(), milli.tolist(), strict=True))
+                if w or m
+            }
+
+        return Need(
+            cluster=stamp.cluster,
+            profile=symbols.profiles[int(self.profile[row])],
+            aggregate=amounts(self.aggregate[row], self.aggregate_milli[row]),
+            min_unit=amounts(self.unit[row], self.unit_milli[row]),
+            group=stamp.group,
+            size_class=stamp.size_class,
+            arrival_ns=int(self.arrival[row]),
+            shrunk_at=int(self.shrunk_at[row]),
+        )
+
+    def with_needs(self, changed: Mapping[int, Need]) -> Demand:
+        """The same rows, some of them asking for something else. Changes the symbols.
+
+        A row that would become equal to another one stays apart, by its size class.
+        """
+        symbols = self.symbols
+        identity, profile = self.identity.copy(), self.profile.copy()
+        columns = [self.aggregate, self.aggregate_milli, self.unit, self.unit_milli]
+        columns = [column.copy() for column in columns]
+        for row, need in changed.items():
+            identity[row] = -1
+            number = symbols.identity_of_need(need)
+            while (identity == number).any():
+                need = replace(need, size_class=need.size_class + "+")
+                number = symbols.identity_of_need(need)
+            identity[row], profile[row] = number, symbols.profile(need.profile)
+            amounts = (*_amounts([need.aggregate], symbols), *_amounts([need.min_unit], symbols))
+            for column, values in zip(columns, amounts, strict=True):
+                column[row] = values[0][: column.shape[1]]
+        aggregate, aggregate_milli, unit, unit_milli = columns
+        return replace(
+            self, identity=identity, profile=profile, aggregate=aggregate,
+            aggregate_milli=aggregate_milli, unit=unit, unit_milli=unit_milli, keys=object(),
+        )  # fmt: skip
+
     def with_amounts(self, aggregate: I64, aggregate_milli: I32, shrunk_at: I64) -> Demand:
         """The same rows asking for other amounts: their order stays."""
         other = replace(

@@ -52,6 +52,14 @@ class Names:
         """The number of a text, or -1."""
         return self._ids.get(text, -1)
 
+    def copy(self) -> Names:
+        """The same numbers, in an object of its own."""
+        other = Names()
+        other._ids, other._texts = dict(self._ids), list(self._texts)
+        if len(self._rank) == len(other._texts):
+            other._rank = self._rank
+        return other
+
     def __getitem__(self, number: int) -> str:
         return self._texts[number]
 
@@ -85,6 +93,11 @@ class _Column:
             self._data = np.concatenate([self._data, np.zeros_like(self._data)])
         self._data[self._size] = value
         self._size += 1
+
+    def copy(self) -> _Column:
+        other = _Column()
+        other._data, other._size = self._data[: max(64, self._size)].copy(), self._size
+        return other
 
     def view(self) -> I64:
         return self._data[: self._size]
@@ -185,6 +198,21 @@ class Symbols:
         for identity in identities.tolist():
             numbers[identity] = other.identity(self._stamps[identity])
         return other, numbers
+
+    def fork(self) -> Symbols:
+        """Symbols of their own with the same numbers, for demand that is only tried.
+
+        New identities and profiles of the fork never reach the shard's own table. Whoever adds to
+        that table must not do so meanwhile.
+        """
+        other = Symbols()
+        other.clusters, other.resources = self.clusters.copy(), self.resources.copy()
+        other.texts = self.texts.copy()
+        other.profiles, other._profile_ids = list(self.profiles), dict(self._profile_ids)
+        other._identities, other._stamps = dict(self._identities), list(self._stamps)
+        other._keys = dict(self._keys)
+        other._columns = {name: column.copy() for name, column in self._columns.items()}
+        return other
 
     @property
     def key_count(self) -> int:
