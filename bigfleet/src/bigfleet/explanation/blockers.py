@@ -104,9 +104,7 @@ def _candidates(situation: Situation, need: Need, supply: Supply) -> Iterator[Bl
     yield Blocker(K.AMOUNT)
 
 
-def removed(
-    situation: Situation, members: Sequence[int], blockers: Sequence[Blocker]
-) -> Situation:
+def removed(situation: Situation, members: Sequence[int], blockers: Sequence[Blocker]) -> Situation:
     """The situation without these blockers."""
     changes = [change for b in blockers if (change := _removal(b)) is not None]
     situation = apply_all(situation, members, changes)

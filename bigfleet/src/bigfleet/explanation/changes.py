@@ -235,9 +235,7 @@ def added_ids(count: int) -> list[str]:
     return [f"{_ADDED}{number:09d}" for number in range(count)]
 
 
-def apply_all(
-    situation: Situation, members: Sequence[int], changes: Iterable[Change]
-) -> Situation:
+def apply_all(situation: Situation, members: Sequence[int], changes: Iterable[Change]) -> Situation:
     """The situation with all these changes, one after the other."""
     for change in changes:
         situation = change.applied(situation, members)

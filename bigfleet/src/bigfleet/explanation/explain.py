@@ -50,7 +50,7 @@ class Explanation:
     """Remedies there was no time for, or beyond the most that are tried."""
 
 
-class _OutOfTime(Exception):
+class _OutOfTimeError(Exception):
     """There is no time for another decision."""
 
 
@@ -89,7 +89,7 @@ class _Trials:
         found = self.plans.get(key)
         if found is None:
             if not self.go_on():
-                raise _OutOfTime
+                raise _OutOfTimeError
             found = self.plans[key] = self.decide(situation())
         return found
 
@@ -112,7 +112,7 @@ def explain(
     try:
         blockers = _blockers(case, trials, plan.reason(row))
         found_in_time = True
-    except _OutOfTime:
+    except _OutOfTimeError:
         blockers, found_in_time = (), False
     tried, not_tried = _remedies(case, trials, blockers)
     return Explanation(False, now, blockers, found_in_time, holders, tried, not_tried)
@@ -139,9 +139,9 @@ def _remedies(
     for place, remedy in enumerate(possible):
         try:
             if place == MOST_REMEDIES:
-                raise _OutOfTime
+                raise _OutOfTimeError
             effect = trials.effect(trials.with_remedy(remedy))
-        except _OutOfTime:
+        except _OutOfTimeError:
             return tuple(found), len(possible) - place
         if effect.met or effect.beyond(case.now):
             found.append(TriedRemedy(remedy, effect))

@@ -89,7 +89,7 @@ def _undo(case: Case, blocker: Blocker, lifted: Plan | None) -> Change | None:
             assert blocker.requirement is not None
             return WithoutRequirement(blocker.requirement)
         case K.DIMENSION:
-            # What machines do offer is scarce: to ask for less, or for more machines, is the remedy.
+            # What machines do offer is scarce: the remedy is to ask for less, or to add machines.
             offered = case.supply.offered(case.need).get(blocker.dimension, 0)
             return None if offered else WithoutDimension(blocker.dimension)
         case K.SIZE:

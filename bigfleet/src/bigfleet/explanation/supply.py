@@ -122,7 +122,7 @@ class Supply:
 
     def offered(self, need: Need) -> dict[str, int]:
         """Per resource it asks for: the most that one machine that matches offers."""
-        most: dict[str, int] = {name: 0 for name in asked_for(need)}
+        most: dict[str, int] = dict.fromkeys(asked_for(need), 0)
         for c in self.present(need):
             offer = self.offer(need, c)
             most = {name: max(amount, offer[name]) for name, amount in most.items()}

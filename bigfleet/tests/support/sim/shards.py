@@ -13,7 +13,6 @@ from bigfleet.model import Machine, MachineState, Resources
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import ProviderClient, ProviderSite
 from bigfleet.shard.act.executor import Enqueued, Executor
-from bigfleet.shard.explain.views import need_at
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.server import shard as product
@@ -121,7 +120,7 @@ class Life:
         for row in range(len(v)):
             told = RowVerdict(bool(v.satisfied[row]), Reason(int(v.reason[row])).name)
             for member in v.members[v.members_at[row] : v.members_at[row + 1]].tolist():
-                need = need_at(plan.demand, member)
+                need = plan.demand.need(member)
                 found[(need.cluster, *need.key)] = told
         return found
 

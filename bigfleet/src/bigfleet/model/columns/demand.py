@@ -103,8 +103,9 @@ class Demand:
         """
         symbols = self.symbols
         identity, profile = self.identity.copy(), self.profile.copy()
-        columns = [self.aggregate, self.aggregate_milli, self.unit, self.unit_milli]
-        columns = [column.copy() for column in columns]
+        aggregate, aggregate_milli = self.aggregate.copy(), self.aggregate_milli.copy()
+        unit, unit_milli = self.unit.copy(), self.unit_milli.copy()
+        width = aggregate.shape[1]
         for row, need in changed.items():
             identity[row] = -1
             number = symbols.identity_of_need(need)
@@ -112,10 +113,9 @@ class Demand:
                 need = replace(need, size_class=need.size_class + "+")
                 number = symbols.identity_of_need(need)
             identity[row], profile[row] = number, symbols.profile(need.profile)
-            amounts = (*_amounts([need.aggregate], symbols), *_amounts([need.min_unit], symbols))
-            for column, values in zip(columns, amounts, strict=True):
-                column[row] = values[0][: column.shape[1]]
-        aggregate, aggregate_milli, unit, unit_milli = columns
+            whole, milli = _amounts([need.aggregate, need.min_unit], symbols)
+            aggregate[row], unit[row] = whole[:, :width]
+            aggregate_milli[row], unit_milli[row] = milli[:, :width]
         return replace(
             self, identity=identity, profile=profile, aggregate=aggregate,
             aggregate_milli=aggregate_milli, unit=unit, unit_milli=unit_milli, keys=object(),

@@ -29,7 +29,6 @@ from bigfleet.model import (
 )
 from bigfleet.model.columns import Demand, Flag, MachineColumns
 from bigfleet.model.lifecycle import HELD, STAMPED
-from bigfleet.shard.explain.views import need_at
 
 I64 = npt.NDArray[np.int64]
 S = MachineState
@@ -81,7 +80,7 @@ def _lines(fleet: MachineColumns, demand: Demand, places: _Places, name: str) ->
     yield f'{{"name": {json.dumps(_plain(name))},\n "machines": ['
     yield from _listed(_records(fleet, demand, places))
     yield '],\n "needs": ['
-    needs = (need_at(demand, row) for row in range(len(demand)))
+    needs = (demand.need(row) for row in range(len(demand)))
     yield from _listed(_need(need, places.rack_names) for need in needs)
     yield "]}\n"
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from bigfleet.decision import Plan, Policy
 from bigfleet.decision.policy import TICK
 from bigfleet.model import MachineState, Need, Profile, Resources, format_resources
-from bigfleet.model.columns import Demand
 from bigfleet.wire.needs import need_to_proto
 from bigfleet_api.v1alpha1 import provider_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
@@ -86,10 +85,10 @@ class NeedViews:
         """The normalised row as a value; a folded one asks for all of its members."""
         plan, v = self.plan, self.plan.verdicts
         members = v.members[v.members_at[row] : v.members_at[row + 1]].tolist()
-        first = need_at(plan.demand, members[0])
+        first = plan.demand.need(members[0])
         if v.need[row] >= 0:
             return first
-        gangs = [need_at(plan.demand, member).aggregate for member in members]
+        gangs = [plan.demand.need(member).aggregate for member in members]
         return replace(
             first,
             profile=first.profile.without_same(),
@@ -137,31 +136,6 @@ class NeedViews:
     def _profile(self, demand_row: int) -> Profile:
         demand = self.plan.demand
         return demand.symbols.profiles[int(demand.profile[demand_row])]
-
-
-def need_at(demand: Demand, row: int) -> Need:
-    """A row of the demand as a value."""
-    symbols, identity = demand.symbols, int(demand.identity[row])
-    stamp = symbols.stamp(identity, 0)
-    names = symbols.resources
-
-    def amounts(whole: npt.NDArray[np.int64], milli: npt.NDArray[np.int32]) -> dict[str, int]:
-        return {
-            names[d]: 1000 * w + m
-            for d, (w, m) in enumerate(zip(whole.tolist(), milli.tolist(), strict=True))
-            if w or m
-        }
-
-    return Need(
-        cluster=stamp.cluster,
-        profile=symbols.profiles[int(demand.profile[row])],
-        aggregate=amounts(demand.aggregate[row], demand.aggregate_milli[row]),
-        min_unit=amounts(demand.unit[row], demand.unit_milli[row]),
-        group=stamp.group,
-        size_class=stamp.size_class,
-        arrival_ns=int(demand.arrival[row]),
-        shrunk_at=int(demand.shrunk_at[row]),
-    )
 
 
 def as_proto(resources: Resources) -> provider_pb2.Resources:
