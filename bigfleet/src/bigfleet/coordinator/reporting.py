@@ -15,8 +15,8 @@ from bigfleet.coordinator.rebalancer import Rebalancer
 from bigfleet.coordinator.reign import Reign
 from bigfleet.coordinator.state import AddShard, ContactClusters, ForgetAddress
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
-from bigfleet_base.addresses import can_dial, shortened
-from bigfleet_base.identifiers import cut, is_id
+from bigfleet_base.addresses import can_dial
+from bigfleet_base.identifiers import cut, is_id, shortened
 
 _COMPLAINTS: Final = 1000
 """Clusters at the wrong shard that one leadership logs; each is logged once."""

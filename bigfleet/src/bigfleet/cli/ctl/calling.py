@@ -184,7 +184,7 @@ class Fleet:
 
     def line(self, address: str, name: str = "") -> ShardLine:
         """A shard at an address."""
-        return ShardLine(Peer("shard", address, name, self._wires.secure), self._wires)
+        return ShardLine(Peer("shard", address, name, self._wires.tls), self._wires)
 
 
 def _check(shard: str, known: Collection[str]) -> None:

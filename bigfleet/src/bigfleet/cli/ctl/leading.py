@@ -35,7 +35,7 @@ class Coordinators:
 
     def peer(self, address: str) -> Peer:
         """The coordinator at an address."""
-        return Peer("coordinator", address, secure=self._wires.secure)
+        return Peer("coordinator", address, tls=self._wires.tls)
 
     async def call(
         self,

@@ -14,6 +14,8 @@ import grpc.aio
 
 from bigfleet.cli.errors import FailureError, InputError
 from bigfleet.wire.causes import cause, of_transport
+from bigfleet.wire.tls import TlsFiles
+from bigfleet.wire.tls_diagnosis import certificate_trouble
 
 LEADER_KEY: Final = "bigfleet-leader"
 _SHOWN_BY: Final = {
@@ -36,7 +38,8 @@ class Peer:
     """coordinator or shard."""
     address: str
     name: str = ""
-    secure: bool = False
+    tls: TlsFiles | None = None
+    """What we show it; None for plaintext."""
 
     @property
     def title(self) -> str:
@@ -90,6 +93,9 @@ def call_error(peer: Peer, method: str, seconds: float, error: grpc.aio.AioRpcEr
 def _words(peer: Peer, method: str, seconds: float, code: str, detail: str) -> str:
     if code == "UNAVAILABLE":
         if of_transport(detail):
+            trouble = certificate_trouble(peer.address, peer.tls)
+            if trouble:
+                return f"cannot reach {peer}: {trouble}"
             return f"cannot reach {peer}: {cause(detail)}; {_elsewhere(peer)}"
         return f"{peer} cannot do it at present: {detail}; try again in a moment"
     if code == "DEADLINE_EXCEEDED":
@@ -113,7 +119,7 @@ def _words(peer: Peer, method: str, seconds: float, code: str, detail: str) -> s
 
 def _elsewhere(peer: Peer) -> str:
     option = "--coordinator" if peer.kind == "coordinator" else "--shard-addr"
-    tls = "" if peer.secure else "; if it speaks TLS, add --tls-cert, --tls-key and --tls-ca"
+    tls = "" if peer.tls else "; if it speaks TLS, add --tls-cert, --tls-key and --tls-ca"
     if peer.kind == "shard" and peer.name:
         return f"check that it runs, and that its address can be dialled from here{tls}"
     return f"check that it runs, or name another address with {option}{tls}"

@@ -18,10 +18,10 @@ from bigfleet.wire.tls import TlsFiles
 class Wires:
     """Connections, one per address, made when first used."""
 
-    def __init__(self, seconds: float, credentials: grpc.ChannelCredentials | None) -> None:
+    def __init__(self, seconds: float, tls: TlsFiles | None = None) -> None:
         self.seconds = seconds
-        self.secure = credentials is not None
-        self._credentials = credentials
+        self.tls = tls
+        self._credentials = None if tls is None else tls.read()
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     def to(self, address: str) -> grpc.aio.Channel:
@@ -48,7 +48,8 @@ def connection(options: Options) -> Callable[[], Wires]:
         raise InputError(f"--timeout {options.timeout} is out of range: write it like 10s")
     try:
         files = TlsFiles.of(options.tls_cert, options.tls_key, options.tls_ca)
-        credentials = None if files is None else files.read()
+        if files is not None:
+            files.contents()
     except TlsFilesError as error:
         raise InputError(str(error)) from None
-    return lambda: Wires(seconds, credentials)
+    return lambda: Wires(seconds, files)
