@@ -123,6 +123,12 @@ CASES: Final[Mapping[str, Case]] = {
     "RollupRejected": counted(
         "bigfleet_shard_rollups_rejected_total", "0+1", "7+0", {"cluster": "c-1"}
     ),
+    "RollupOverLimit": counted(
+        "bigfleet_shard_rollups_over_limit_total",
+        "0+1",
+        "7+0",
+        {"cluster": "c-1", "limit": "rows"},
+    ),
     "RollupStale": level("bigfleet_shard_rollup_age_seconds", 121, 120, {"stat": "max"}),
     "ActuationPaused": level("bigfleet_shard_actuation_paused", 1, 0, SHARD),
     "PhantomMachines": summed('bigfleet_shard_phantom_machines{reason="absent"}', 1, 0),

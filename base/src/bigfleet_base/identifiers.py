@@ -18,7 +18,9 @@ LONGEST_ID: Final = 253
 LONGEST_TEXT: Final = 1024
 """Of a text that is only compared, as a group: the operator's own words for a gang."""
 SHOWN: Final = 64
-"""Characters of a text from outside that a log line or an error repeats."""
+"""Characters of a name from outside that a log line or an error repeats."""
+SHOWN_OF_ERRORS: Final = 1000
+"""Characters of an error that another process reports."""
 _LONGEST_NAME: Final = 63
 _ID: Final = re.compile(r"[A-Za-z0-9._/:-]{1,253}")
 _DOTS: Final = re.compile(r"(^|/)\.{1,2}(/|$)")
@@ -81,18 +83,18 @@ def check_text(value: str, what: str, longest: int = LONGEST_TEXT) -> str:
     return value
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = SHOWN) -> str:
     """A text from outside, quoted, at most so long that it cannot fill a log."""
-    if len(text) <= SHOWN:
+    if len(text) <= most:
         return repr(text)
-    return f"{text[:SHOWN]!r}... ({len(text)} characters)"
+    return f"{text[:most]!r}... ({len(text)} characters)"
 
 
-def cut(text: str) -> str:
+def cut(text: str, most: int = SHOWN) -> str:
     """A text from outside as it is where it is short and printable, else as `shortened` shows it.
 
     For the values of log lines, where an ordinary id needs no quotes.
     """
-    if len(text) <= SHOWN and not _UNPRINTABLE.search(text):
+    if len(text) <= most and not _UNPRINTABLE.search(text):
         return text
-    return shortened(text)
+    return shortened(text, most)

@@ -15,12 +15,14 @@ from typing import TypeVar
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Stamp
 from bigfleet.model.columns import Symbols
 from bigfleet.model.penalty import PenaltyBucket
+from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.demand.quarantine import Quarantine
 from bigfleet.shard.demand.rollups import RollUps
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.node_observations import Observed
 from bigfleet.shard.operators.sessions import Sessions, Standing
+from bigfleet.wire.rollup_limits import RollUpLimits
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 from clocks import HandClock
 
@@ -44,6 +46,7 @@ class Counted:
     accepted: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     held: dict[str, bool] = field(default_factory=dict)
+    over: list[tuple[str, str]] = field(default_factory=list)
     ingested: int = 0
 
     def session_event(self, event: str, active: int) -> None:
@@ -58,6 +61,9 @@ class Counted:
     def rollup_rejected(self, cluster: str) -> None:
         self.rejected.append(cluster)
 
+    def rollup_over_limit(self, cluster: str, limit: str) -> None:
+        self.over.append((cluster, limit))
+
     def rollup_quarantined(self, cluster: str, held: bool) -> None:
         self.held[cluster] = held
 
@@ -68,14 +74,21 @@ class Counted:
 class Desk:
     """A shard as far as its sessions see it."""
 
-    def __init__(self, outbox_bound: int = 8192) -> None:
+    def __init__(self, outbox_bound: int = 8192, limits: RollUpLimits | None = None) -> None:
         self.clock = HandClock()
         self.symbols = Symbols()
         self.book = Book(self.symbols, self.clock)
         self.observed = Observed(self.book, self.clock)
         self.needs = NeedsTable(self.symbols, self.clock.now)
         self.metrics = Counted()
-        self.rollups = RollUps(self.needs, Quarantine(self.bound), self.clock, inline, self.metrics)
+        self.rollups = RollUps(
+            self.needs,
+            Quarantine(self.bound),
+            self.clock,
+            inline,
+            self.metrics,
+            Ingest(limits=limits),
+        )
         self.woken: list[str] = []
         self.given: set[str] = set()
         self.sessions = Sessions(

@@ -27,7 +27,7 @@ from bigfleet_api.v1alpha1 import provider_pb2 as bigfleet_dot_v1alpha1_dot_prov
 from bigfleet_api.v1alpha1 import shardread_pb2 as bigfleet_dot_v1alpha1_dot_shardread__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x62igfleet/v1alpha1/shard.proto\x12\x11\x62igfleet.v1alpha1\x1a bigfleet/v1alpha1/capacity.proto\x1a bigfleet/v1alpha1/provider.proto\x1a!bigfleet/v1alpha1/shardread.proto\"\xc2\x02\n\x0fOperatorMessage\x12)\n\x05hello\x18\x01 \x01(\x0b\x32\x18.bigfleet.v1alpha1.HelloH\x00\x12\x39\n\x06rollup\x18\x02 \x01(\x0b\x32\'.bigfleet.v1alpha1.ClusterCapacityNeedsH\x00\x12\x46\n\x12\x62ootstrap_response\x18\x03 \x01(\x0b\x32(.bigfleet.v1alpha1.BootstrapBlobResponseH\x00\x12\x34\n\x0breclaim_ack\x18\x04 \x01(\x0b\x32\x1d.bigfleet.v1alpha1.ReclaimAckH\x00\x12@\n\x11node_observations\x18\x64 \x01(\x0b\x32#.bigfleet.v1alpha1.NodeObservationsH\x00\x42\t\n\x07payload\"\x99\x03\n\x0cShardMessage\x12\x31\n\x03\x61\x63k\x18\x01 \x01(\x0b\x32\".bigfleet.v1alpha1.AcknowledgementH\x00\x12@\n\x11\x62ootstrap_request\x18\x02 \x01(\x0b\x32#.bigfleet.v1alpha1.BootstrapRequestH\x00\x12\x44\n\x13reclaim_instruction\x18\x03 \x01(\x0b\x32%.bigfleet.v1alpha1.ReclaimInstructionH\x00\x12?\n\x11node_state_update\x18\x04 \x01(\x0b\x32\".bigfleet.v1alpha1.NodeStateUpdateH\x00\x12H\n\x12\x61vailable_capacity\x18\x05 \x01(\x0b\x32*.bigfleet.v1alpha1.AvailableCapacityUpdateH\x00\x12\x38\n\rneed_verdicts\x18\x64 \x01(\x0b\x32\x1f.bigfleet.v1alpha1.NeedVerdictsH\x00\x42\t\n\x07payload\"c\n\x05Hello\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x18\n\x10protocol_version\x18\x03 \x01(\t\x12\x18\n\x10software_version\x18\x64 \x01(\tJ\x04\x08\x02\x10\x03R\x0c\x63\x61pabilities\"\x91\x01\n\x0f\x41\x63knowledgement\x12\x0c\n\x04\x65\x63ho\x18\x01 \x01(\t\x12\x18\n\x10\x63oordinator_term\x18\x02 \x01(\x03\x12\x13\n\x0bshard_epoch\x18\x03 \x01(\x03\x12#\n\x1brollup_timestamp_unix_nanos\x18\x64 \x01(\x03\x12\x0e\n\x06reason\x18\x65 \x01(\t\x12\x0c\n\x04held\x18\x66 \x01(\x08\"\xb2\x01\n\x10\x42ootstrapRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12@\n\x0crequirements\x18\x02 \x03(\x0b\x32*.bigfleet.v1alpha1.NodeSelectorRequirement\x12\x12\n\ncluster_id\x18\x03 \x01(\t\x12\x34\n\x07machine\x18\x64 \x01(\x0b\x32#.bigfleet.v1alpha1.BootstrapMachine\"\xb9\x02\n\x10\x42ootstrapMachine\x12\x12\n\nmachine_id\x18\x01 \x01(\t\x12\x15\n\rinstance_type\x18\x02 \x01(\t\x12\x0c\n\x04zone\x18\x03 \x01(\t\x12\x36\n\rcapacity_type\x18\x04 \x01(\x0e\x32\x1f.bigfleet.v1alpha1.CapacityType\x12?\n\x06labels\x18\x05 \x03(\x0b\x32/.bigfleet.v1alpha1.BootstrapMachine.LabelsEntry\x12/\n\tresources\x18\x06 \x01(\x0b\x32\x1c.bigfleet.v1alpha1.Resources\x12\x13\n\x0bprovider_id\x18\x07 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"b\n\x15\x42ootstrapBlobResponse\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tuser_data\x18\x02 \x01(\x0c\x12\x13\n\x0bttl_seconds\x18\x03 \x01(\x03\x12\r\n\x05\x65rror\x18\x04 \x01(\t\"\xb7\x01\n\x12ReclaimInstruction\x12\x16\n\x0einstruction_id\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x03(\t\x12\x1c\n\x14grace_period_seconds\x18\x03 \x01(\x03\x12\x1a\n\x12preemptor_priority\x18\x04 \x01(\x05\x12\x0e\n\x06\x63\x61ncel\x18\x64 \x01(\x08\x12\x30\n\x06reason\x18\x65 \x01(\x0e\x32 .bigfleet.v1alpha1.ReclaimReason\"f\n\nReclaimAck\x12\x16\n\x0einstruction_id\x18\x01 \x01(\t\x12\x15\n\rnodes_started\x18\x02 \x01(\x05\x12\x15\n\rnodes_drained\x18\x64 \x01(\x05\x12\x12\n\nnodes_left\x18\x65 \x03(\t\"\xe8\x03\n\x0fNodeStateUpdate\x12\x16\n\x0esupersedes_key\x18\x01 \x01(\t\x12\x12\n\nmachine_id\x18\x02 \x01(\t\x12\x12\n\ncluster_id\x18\x03 \x01(\t\x12.\n\x05state\x18\x04 \x01(\x0e\x32\x1f.bigfleet.v1alpha1.MachineState\x12\x11\n\tnode_name\x18\x05 \x01(\t\x12\x13\n\x0bprovider_id\x18\x06 \x01(\t\x12\x12\n\nlast_error\x18\x08 \x01(\t\x12>\n\x06labels\x18\t \x03(\x0b\x32..bigfleet.v1alpha1.NodeStateUpdate.LabelsEntry\x12/\n\tresources\x18\n \x01(\x0b\x32\x1c.bigfleet.v1alpha1.Resources\x12(\n\x06taints\x18\x0b \x03(\x0b\x32\x18.bigfleet.v1alpha1.Taint\x12\x11\n\twithdrawn\x18\x64 \x01(\x08\x12\x1b\n\x13profile_fingerprint\x18\x65 \x01(\t\x12\r\n\x05group\x18\x66 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01J\x04\x08\x07\x10\x08R\x1a\x65stimated_ready_unix_nanos\"3\n\x05Taint\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\t\"\x84\x04\n\x17\x41vailableCapacityUpdate\x12\x16\n\x0esupersedes_key\x18\x01 \x01(\t\x12@\n\x0crequirements\x18\x02 \x03(\x0b\x32*.bigfleet.v1alpha1.NodeSelectorRequirement\x12/\n\tresources\x18\x03 \x01(\x0b\x32\x1c.bigfleet.v1alpha1.Resources\x12\x17\n\x0f\x61vailable_count\x18\x04 \x01(\x05\x12I\n\nconfidence\x18\x05 \x01(\x0e\x32\x35.bigfleet.v1alpha1.AvailableCapacityUpdate.Confidence\x12\x15\n\rcost_per_hour\x18\x06 \x01(\x01\"}\n\nConfidence\x12\x1a\n\x16\x43ONFIDENCE_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43ONFIDENCE_NONE\x10\x01\x12\x12\n\x0e\x43ONFIDENCE_LOW\x10\x02\x12\x15\n\x11\x43ONFIDENCE_MEDIUM\x10\x03\x12\x13\n\x0f\x43ONFIDENCE_HIGH\x10\x04J\x04\x08\x07\x10\x08J\x04\x08\x08\x10\tJ\x04\x08\t\x10\nR\x1csupports_atomic_provisioningR\x1e\x65stimated_provisioning_secondsR\x14node_template_labels\"S\n\x10NodeObservations\x12\x31\n\x05nodes\x18\x01 \x03(\x0b\x32\".bigfleet.v1alpha1.NodeObservation\x12\x0c\n\x04\x66ull\x18\x02 \x01(\x08\"\xb9\x01\n\x0fNodeObservation\x12\x11\n\tnode_name\x18\x01 \x01(\t\x12\x13\n\x0bprovider_id\x18\x02 \x01(\t\x12\x12\n\nmachine_id\x18\x03 \x01(\t\x12\r\n\x05ready\x18\x04 \x01(\x08\x12\x1e\n\x16ready_since_unix_nanos\x18\x05 \x01(\x03\x12\x15\n\runschedulable\x18\x06 \x01(\x08\x12\x0c\n\x04pods\x18\x07 \x01(\x05\x12\x16\n\x0e\x64o_not_disrupt\x18\x08 \x01(\x08\"@\n\x0cNeedVerdicts\x12\x30\n\x08verdicts\x18\x01 \x03(\x0b\x32\x1e.bigfleet.v1alpha1.NeedVerdict\"\xa1\x01\n\x0bNeedVerdict\x12\x1b\n\x13profile_fingerprint\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\nsize_class\x18\x03 \x01(\t\x12\x11\n\tsatisfied\x18\x04 \x01(\x08\x12.\n\x06reason\x18\x05 \x01(\x0e\x32\x1e.bigfleet.v1alpha1.UnmetReason\x12\x0f\n\x07message\x18\x06 \x01(\t*\xc1\x01\n\rReclaimReason\x12\x1e\n\x1aRECLAIM_REASON_UNSPECIFIED\x10\x00\x12\x1d\n\x19RECLAIM_REASON_NOT_NEEDED\x10\x01\x12\x1c\n\x18RECLAIM_REASON_PREEMPTED\x10\x02\x12\x19\n\x15RECLAIM_REASON_ENDING\x10\x03\x12\x18\n\x14RECLAIM_REASON_ADMIN\x10\x04\x12\x1e\n\x1aRECLAIM_REASON_OTHER_SHARD\x10\x05\x32[\n\x05Shard\x12R\n\x07Session\x12\".bigfleet.v1alpha1.OperatorMessage\x1a\x1f.bigfleet.v1alpha1.ShardMessage(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x62igfleet/v1alpha1/shard.proto\x12\x11\x62igfleet.v1alpha1\x1a bigfleet/v1alpha1/capacity.proto\x1a bigfleet/v1alpha1/provider.proto\x1a!bigfleet/v1alpha1/shardread.proto\"\xc2\x02\n\x0fOperatorMessage\x12)\n\x05hello\x18\x01 \x01(\x0b\x32\x18.bigfleet.v1alpha1.HelloH\x00\x12\x39\n\x06rollup\x18\x02 \x01(\x0b\x32\'.bigfleet.v1alpha1.ClusterCapacityNeedsH\x00\x12\x46\n\x12\x62ootstrap_response\x18\x03 \x01(\x0b\x32(.bigfleet.v1alpha1.BootstrapBlobResponseH\x00\x12\x34\n\x0breclaim_ack\x18\x04 \x01(\x0b\x32\x1d.bigfleet.v1alpha1.ReclaimAckH\x00\x12@\n\x11node_observations\x18\x64 \x01(\x0b\x32#.bigfleet.v1alpha1.NodeObservationsH\x00\x42\t\n\x07payload\"\x99\x03\n\x0cShardMessage\x12\x31\n\x03\x61\x63k\x18\x01 \x01(\x0b\x32\".bigfleet.v1alpha1.AcknowledgementH\x00\x12@\n\x11\x62ootstrap_request\x18\x02 \x01(\x0b\x32#.bigfleet.v1alpha1.BootstrapRequestH\x00\x12\x44\n\x13reclaim_instruction\x18\x03 \x01(\x0b\x32%.bigfleet.v1alpha1.ReclaimInstructionH\x00\x12?\n\x11node_state_update\x18\x04 \x01(\x0b\x32\".bigfleet.v1alpha1.NodeStateUpdateH\x00\x12H\n\x12\x61vailable_capacity\x18\x05 \x01(\x0b\x32*.bigfleet.v1alpha1.AvailableCapacityUpdateH\x00\x12\x38\n\rneed_verdicts\x18\x64 \x01(\x0b\x32\x1f.bigfleet.v1alpha1.NeedVerdictsH\x00\x42\t\n\x07payload\"c\n\x05Hello\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x18\n\x10protocol_version\x18\x03 \x01(\t\x12\x18\n\x10software_version\x18\x64 \x01(\tJ\x04\x08\x02\x10\x03R\x0c\x63\x61pabilities\"\xa3\x01\n\x0f\x41\x63knowledgement\x12\x0c\n\x04\x65\x63ho\x18\x01 \x01(\t\x12\x18\n\x10\x63oordinator_term\x18\x02 \x01(\x03\x12\x13\n\x0bshard_epoch\x18\x03 \x01(\x03\x12#\n\x1brollup_timestamp_unix_nanos\x18\x64 \x01(\x03\x12\x0e\n\x06reason\x18\x65 \x01(\t\x12\x0c\n\x04held\x18\x66 \x01(\x08\x12\x10\n\x08max_rows\x18g \x01(\x05\"\xb2\x01\n\x10\x42ootstrapRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12@\n\x0crequirements\x18\x02 \x03(\x0b\x32*.bigfleet.v1alpha1.NodeSelectorRequirement\x12\x12\n\ncluster_id\x18\x03 \x01(\t\x12\x34\n\x07machine\x18\x64 \x01(\x0b\x32#.bigfleet.v1alpha1.BootstrapMachine\"\xb9\x02\n\x10\x42ootstrapMachine\x12\x12\n\nmachine_id\x18\x01 \x01(\t\x12\x15\n\rinstance_type\x18\x02 \x01(\t\x12\x0c\n\x04zone\x18\x03 \x01(\t\x12\x36\n\rcapacity_type\x18\x04 \x01(\x0e\x32\x1f.bigfleet.v1alpha1.CapacityType\x12?\n\x06labels\x18\x05 \x03(\x0b\x32/.bigfleet.v1alpha1.BootstrapMachine.LabelsEntry\x12/\n\tresources\x18\x06 \x01(\x0b\x32\x1c.bigfleet.v1alpha1.Resources\x12\x13\n\x0bprovider_id\x18\x07 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"b\n\x15\x42ootstrapBlobResponse\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tuser_data\x18\x02 \x01(\x0c\x12\x13\n\x0bttl_seconds\x18\x03 \x01(\x03\x12\r\n\x05\x65rror\x18\x04 \x01(\t\"\xb7\x01\n\x12ReclaimInstruction\x12\x16\n\x0einstruction_id\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x03(\t\x12\x1c\n\x14grace_period_seconds\x18\x03 \x01(\x03\x12\x1a\n\x12preemptor_priority\x18\x04 \x01(\x05\x12\x0e\n\x06\x63\x61ncel\x18\x64 \x01(\x08\x12\x30\n\x06reason\x18\x65 \x01(\x0e\x32 .bigfleet.v1alpha1.ReclaimReason\"f\n\nReclaimAck\x12\x16\n\x0einstruction_id\x18\x01 \x01(\t\x12\x15\n\rnodes_started\x18\x02 \x01(\x05\x12\x15\n\rnodes_drained\x18\x64 \x01(\x05\x12\x12\n\nnodes_left\x18\x65 \x03(\t\"\xe8\x03\n\x0fNodeStateUpdate\x12\x16\n\x0esupersedes_key\x18\x01 \x01(\t\x12\x12\n\nmachine_id\x18\x02 \x01(\t\x12\x12\n\ncluster_id\x18\x03 \x01(\t\x12.\n\x05state\x18\x04 \x01(\x0e\x32\x1f.bigfleet.v1alpha1.MachineState\x12\x11\n\tnode_name\x18\x05 \x01(\t\x12\x13\n\x0bprovider_id\x18\x06 \x01(\t\x12\x12\n\nlast_error\x18\x08 \x01(\t\x12>\n\x06labels\x18\t \x03(\x0b\x32..bigfleet.v1alpha1.NodeStateUpdate.LabelsEntry\x12/\n\tresources\x18\n \x01(\x0b\x32\x1c.bigfleet.v1alpha1.Resources\x12(\n\x06taints\x18\x0b \x03(\x0b\x32\x18.bigfleet.v1alpha1.Taint\x12\x11\n\twithdrawn\x18\x64 \x01(\x08\x12\x1b\n\x13profile_fingerprint\x18\x65 \x01(\t\x12\r\n\x05group\x18\x66 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01J\x04\x08\x07\x10\x08R\x1a\x65stimated_ready_unix_nanos\"3\n\x05Taint\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\t\"\x84\x04\n\x17\x41vailableCapacityUpdate\x12\x16\n\x0esupersedes_key\x18\x01 \x01(\t\x12@\n\x0crequirements\x18\x02 \x03(\x0b\x32*.bigfleet.v1alpha1.NodeSelectorRequirement\x12/\n\tresources\x18\x03 \x01(\x0b\x32\x1c.bigfleet.v1alpha1.Resources\x12\x17\n\x0f\x61vailable_count\x18\x04 \x01(\x05\x12I\n\nconfidence\x18\x05 \x01(\x0e\x32\x35.bigfleet.v1alpha1.AvailableCapacityUpdate.Confidence\x12\x15\n\rcost_per_hour\x18\x06 \x01(\x01\"}\n\nConfidence\x12\x1a\n\x16\x43ONFIDENCE_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43ONFIDENCE_NONE\x10\x01\x12\x12\n\x0e\x43ONFIDENCE_LOW\x10\x02\x12\x15\n\x11\x43ONFIDENCE_MEDIUM\x10\x03\x12\x13\n\x0f\x43ONFIDENCE_HIGH\x10\x04J\x04\x08\x07\x10\x08J\x04\x08\x08\x10\tJ\x04\x08\t\x10\nR\x1csupports_atomic_provisioningR\x1e\x65stimated_provisioning_secondsR\x14node_template_labels\"S\n\x10NodeObservations\x12\x31\n\x05nodes\x18\x01 \x03(\x0b\x32\".bigfleet.v1alpha1.NodeObservation\x12\x0c\n\x04\x66ull\x18\x02 \x01(\x08\"\xb9\x01\n\x0fNodeObservation\x12\x11\n\tnode_name\x18\x01 \x01(\t\x12\x13\n\x0bprovider_id\x18\x02 \x01(\t\x12\x12\n\nmachine_id\x18\x03 \x01(\t\x12\r\n\x05ready\x18\x04 \x01(\x08\x12\x1e\n\x16ready_since_unix_nanos\x18\x05 \x01(\x03\x12\x15\n\runschedulable\x18\x06 \x01(\x08\x12\x0c\n\x04pods\x18\x07 \x01(\x05\x12\x16\n\x0e\x64o_not_disrupt\x18\x08 \x01(\x08\"@\n\x0cNeedVerdicts\x12\x30\n\x08verdicts\x18\x01 \x03(\x0b\x32\x1e.bigfleet.v1alpha1.NeedVerdict\"\xa1\x01\n\x0bNeedVerdict\x12\x1b\n\x13profile_fingerprint\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\nsize_class\x18\x03 \x01(\t\x12\x11\n\tsatisfied\x18\x04 \x01(\x08\x12.\n\x06reason\x18\x05 \x01(\x0e\x32\x1e.bigfleet.v1alpha1.UnmetReason\x12\x0f\n\x07message\x18\x06 \x01(\t*\xc1\x01\n\rReclaimReason\x12\x1e\n\x1aRECLAIM_REASON_UNSPECIFIED\x10\x00\x12\x1d\n\x19RECLAIM_REASON_NOT_NEEDED\x10\x01\x12\x1c\n\x18RECLAIM_REASON_PREEMPTED\x10\x02\x12\x19\n\x15RECLAIM_REASON_ENDING\x10\x03\x12\x18\n\x14RECLAIM_REASON_ADMIN\x10\x04\x12\x1e\n\x1aRECLAIM_REASON_OTHER_SHARD\x10\x05\x32[\n\x05Shard\x12R\n\x07Session\x12\".bigfleet.v1alpha1.OperatorMessage\x1a\x1f.bigfleet.v1alpha1.ShardMessage(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,8 +38,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BOOTSTRAPMACHINE_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_NODESTATEUPDATE_LABELSENTRY']._loaded_options = None
   _globals['_NODESTATEUPDATE_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_RECLAIMREASON']._serialized_start=3595
-  _globals['_RECLAIMREASON']._serialized_end=3788
+  _globals['_RECLAIMREASON']._serialized_start=3613
+  _globals['_RECLAIMREASON']._serialized_end=3806
   _globals['_OPERATORMESSAGE']._serialized_start=156
   _globals['_OPERATORMESSAGE']._serialized_end=478
   _globals['_SHARDMESSAGE']._serialized_start=481
@@ -47,37 +47,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HELLO']._serialized_start=892
   _globals['_HELLO']._serialized_end=991
   _globals['_ACKNOWLEDGEMENT']._serialized_start=994
-  _globals['_ACKNOWLEDGEMENT']._serialized_end=1139
-  _globals['_BOOTSTRAPREQUEST']._serialized_start=1142
-  _globals['_BOOTSTRAPREQUEST']._serialized_end=1320
-  _globals['_BOOTSTRAPMACHINE']._serialized_start=1323
-  _globals['_BOOTSTRAPMACHINE']._serialized_end=1636
-  _globals['_BOOTSTRAPMACHINE_LABELSENTRY']._serialized_start=1591
-  _globals['_BOOTSTRAPMACHINE_LABELSENTRY']._serialized_end=1636
-  _globals['_BOOTSTRAPBLOBRESPONSE']._serialized_start=1638
-  _globals['_BOOTSTRAPBLOBRESPONSE']._serialized_end=1736
-  _globals['_RECLAIMINSTRUCTION']._serialized_start=1739
-  _globals['_RECLAIMINSTRUCTION']._serialized_end=1922
-  _globals['_RECLAIMACK']._serialized_start=1924
-  _globals['_RECLAIMACK']._serialized_end=2026
-  _globals['_NODESTATEUPDATE']._serialized_start=2029
-  _globals['_NODESTATEUPDATE']._serialized_end=2517
-  _globals['_NODESTATEUPDATE_LABELSENTRY']._serialized_start=1591
-  _globals['_NODESTATEUPDATE_LABELSENTRY']._serialized_end=1636
-  _globals['_TAINT']._serialized_start=2519
-  _globals['_TAINT']._serialized_end=2570
-  _globals['_AVAILABLECAPACITYUPDATE']._serialized_start=2573
-  _globals['_AVAILABLECAPACITYUPDATE']._serialized_end=3089
-  _globals['_AVAILABLECAPACITYUPDATE_CONFIDENCE']._serialized_start=2862
-  _globals['_AVAILABLECAPACITYUPDATE_CONFIDENCE']._serialized_end=2987
-  _globals['_NODEOBSERVATIONS']._serialized_start=3091
-  _globals['_NODEOBSERVATIONS']._serialized_end=3174
-  _globals['_NODEOBSERVATION']._serialized_start=3177
-  _globals['_NODEOBSERVATION']._serialized_end=3362
-  _globals['_NEEDVERDICTS']._serialized_start=3364
-  _globals['_NEEDVERDICTS']._serialized_end=3428
-  _globals['_NEEDVERDICT']._serialized_start=3431
-  _globals['_NEEDVERDICT']._serialized_end=3592
-  _globals['_SHARD']._serialized_start=3790
-  _globals['_SHARD']._serialized_end=3881
+  _globals['_ACKNOWLEDGEMENT']._serialized_end=1157
+  _globals['_BOOTSTRAPREQUEST']._serialized_start=1160
+  _globals['_BOOTSTRAPREQUEST']._serialized_end=1338
+  _globals['_BOOTSTRAPMACHINE']._serialized_start=1341
+  _globals['_BOOTSTRAPMACHINE']._serialized_end=1654
+  _globals['_BOOTSTRAPMACHINE_LABELSENTRY']._serialized_start=1609
+  _globals['_BOOTSTRAPMACHINE_LABELSENTRY']._serialized_end=1654
+  _globals['_BOOTSTRAPBLOBRESPONSE']._serialized_start=1656
+  _globals['_BOOTSTRAPBLOBRESPONSE']._serialized_end=1754
+  _globals['_RECLAIMINSTRUCTION']._serialized_start=1757
+  _globals['_RECLAIMINSTRUCTION']._serialized_end=1940
+  _globals['_RECLAIMACK']._serialized_start=1942
+  _globals['_RECLAIMACK']._serialized_end=2044
+  _globals['_NODESTATEUPDATE']._serialized_start=2047
+  _globals['_NODESTATEUPDATE']._serialized_end=2535
+  _globals['_NODESTATEUPDATE_LABELSENTRY']._serialized_start=1609
+  _globals['_NODESTATEUPDATE_LABELSENTRY']._serialized_end=1654
+  _globals['_TAINT']._serialized_start=2537
+  _globals['_TAINT']._serialized_end=2588
+  _globals['_AVAILABLECAPACITYUPDATE']._serialized_start=2591
+  _globals['_AVAILABLECAPACITYUPDATE']._serialized_end=3107
+  _globals['_AVAILABLECAPACITYUPDATE_CONFIDENCE']._serialized_start=2880
+  _globals['_AVAILABLECAPACITYUPDATE_CONFIDENCE']._serialized_end=3005
+  _globals['_NODEOBSERVATIONS']._serialized_start=3109
+  _globals['_NODEOBSERVATIONS']._serialized_end=3192
+  _globals['_NODEOBSERVATION']._serialized_start=3195
+  _globals['_NODEOBSERVATION']._serialized_end=3380
+  _globals['_NEEDVERDICTS']._serialized_start=3382
+  _globals['_NEEDVERDICTS']._serialized_end=3446
+  _globals['_NEEDVERDICT']._serialized_start=3449
+  _globals['_NEEDVERDICT']._serialized_end=3610
+  _globals['_SHARD']._serialized_start=3808
+  _globals['_SHARD']._serialized_end=3899
 # @@protoc_insertion_point(module_scope)

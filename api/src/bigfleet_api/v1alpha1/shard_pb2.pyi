@@ -216,6 +216,7 @@ class Acknowledgement(_message.Message):
     ROLLUP_TIMESTAMP_UNIX_NANOS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     HELD_FIELD_NUMBER: _builtins.int
+    MAX_ROWS_FIELD_NUMBER: _builtins.int
     echo: _builtins.str
     """What is acknowledged: "hello"; "rollup" for a roll-up that was applied or put in quarantine;
     "rollup_rejected" for one that was refused.
@@ -230,6 +231,8 @@ class Acknowledgement(_message.Message):
     """Why the roll-up was refused."""
     held: _builtins.bool
     """The roll-up is in quarantine: the operator does not call its requests acknowledged."""
+    max_rows: _builtins.int
+    """How many rows the shard takes of one cluster; 0 for no limit stated. Only for a Hello."""
     def __init__(
         self,
         *,
@@ -239,10 +242,11 @@ class Acknowledgement(_message.Message):
         rollup_timestamp_unix_nanos: _builtins.int = ...,
         reason: _builtins.str = ...,
         held: _builtins.bool = ...,
+        max_rows: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["coordinator_term", b"coordinator_term", "echo", b"echo", "held", b"held", "reason", b"reason", "rollup_timestamp_unix_nanos", b"rollup_timestamp_unix_nanos", "shard_epoch", b"shard_epoch"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["coordinator_term", b"coordinator_term", "echo", b"echo", "held", b"held", "max_rows", b"max_rows", "reason", b"reason", "rollup_timestamp_unix_nanos", b"rollup_timestamp_unix_nanos", "shard_epoch", b"shard_epoch"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

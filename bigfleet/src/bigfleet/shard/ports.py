@@ -8,8 +8,10 @@ is a `random.Random` that is passed in, and providers are reached through `bigfl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
+from bigfleet.wire.rollup_limits import OverLimit
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 T = TypeVar("T")
@@ -57,6 +59,15 @@ class Disk(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OversizedRollUp:
+    """A roll-up that is beyond a limit and was not decoded."""
+
+    cluster_id: str
+    timestamp_unix_nanos: int
+    problem: OverLimit
+
+
 class Stream(Protocol):
     """One operator's session, seen from the shard."""
 
@@ -65,7 +76,7 @@ class Stream(Protocol):
         """The peer's single `bigfleet://` name; empty for none or several; None on plaintext."""
         ...
 
-    async def receive(self) -> pb.OperatorMessage | None:
+    async def receive(self) -> pb.OperatorMessage | OversizedRollUp | None:
         """The next frame; None when the operator closed its side."""
         ...
 

@@ -15,6 +15,7 @@ from typing import Final
 from bigfleet.observe.buckets import MEDIUM
 from bigfleet.observe.metrics import OPEN, Instruments
 
+LIMITS: Final = ("rows", "requirement_sets", "bytes")
 EVENTS: Final = ("installed", "removed", "replaced")
 STATS: Final = ("p50", "p95", "max")
 REPORTS: Final = ("success", "not_leader", "error")
@@ -42,6 +43,12 @@ class Attending:
         self._accepted = make.counter("rollups_accepted_total", "Accepted roll-ups.")
         self._rejected = make.counter(
             "rollups_rejected_total", "Roll-ups refused whole.", cluster=OPEN
+        )
+        self._over = make.counter(
+            "rollups_over_limit_total",
+            "Roll-ups refused because they are beyond a limit of their cluster.",
+            cluster=OPEN,
+            limit=LIMITS,
         )
         self._ingest = make.histogram(
             "rollup_ingest_seconds", "Decode, validate and compare one roll-up.", MEDIUM
@@ -95,6 +102,11 @@ class Attending:
         self._labelled.add(cluster)
         self._rejected.labels(cluster).inc()
 
+    def rollup_over_limit(self, cluster: str, limit: str) -> None:
+        """A roll-up was refused because it is beyond this limit."""
+        self._labelled.add(cluster)
+        self._over.labels(cluster, limit).inc()
+
     def rollup_ingest(self, seconds: float) -> None:
         """Reading one roll-up took so long."""
         self._ingest.observe(seconds)
@@ -122,6 +134,8 @@ class Attending:
             self._labelled.discard(cluster)
             for made in (self._rejected, self._quarantined):
                 made.remove(cluster)
+            for limit in LIMITS:
+                self._over.remove(cluster, limit)
 
     def _ages(self) -> list[float]:
         # One step of the interpreter, so a roll-up that comes meanwhile cannot be in the way.

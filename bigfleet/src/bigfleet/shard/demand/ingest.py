@@ -2,8 +2,10 @@
 
 A shard reads ten thousand rows a second, and nearly all of them say what they said ten seconds
 ago. So a profile is known again by the bytes of its part of the row, and a quantity by its text;
-both memories are bounded. Rows come out in the order of their keys, each key once, so that two
-roll-ups can be compared column by column. Nothing here knows what was demanded before.
+both memories are bounded. Names are checked where they are met first: keys and values of labels,
+resources and groups keep Kubernetes' rules. Rows come out in the order of their keys, each key
+once, so that two roll-ups can be compared column by column. Nothing here knows what was demanded
+before.
 """
 
 from __future__ import annotations
@@ -34,7 +36,14 @@ from bigfleet.wire.needs import (
     need_from_proto,
     profile_from_proto,
 )
+from bigfleet.wire.rollup_limits import MIB, OverLimit, RollUpLimits, RollUpSize
 from bigfleet_api.v1alpha1 import capacity_pb2 as pb
+from bigfleet_base.identifiers import (
+    IdentifierError,
+    check_label_key,
+    check_label_value,
+    check_text,
+)
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -42,6 +51,11 @@ I32 = npt.NDArray[np.int32]
 _MILLI: Final = 1000
 _PROFILES: Final = 65_536
 _QUANTITIES: Final = 65_536
+_PROFILE_BYTES: Final = 64 * MIB
+_LONGEST_SIZE_CLASS: Final = 16_384
+"""Names every resource of the row."""
+_COMPARED: Final = frozenset({pb.NodeSelectorRequirement.OPERATOR_GT,
+                              pb.NodeSelectorRequirement.OPERATOR_LT})  # fmt: skip
 _NOT_PROFILE: Final = ("aggregate_resources", "min_unit", "group", "size_class")
 
 
@@ -86,9 +100,11 @@ class RollUp:
 class Ingest:
     """Reads roll-ups. May be used from several threads."""
 
-    def __init__(self, profiles: int = _PROFILES) -> None:
+    def __init__(self, profiles: int = _PROFILES, limits: RollUpLimits | None = None) -> None:
+        self.limits = limits or RollUpLimits()
         self._limit = profiles
         self._profiles: dict[bytes, Profile] = {}
+        self._profile_bytes = 0
 
     def read(self, message: pb.ClusterCapacityNeeds | bytes) -> RollUp:
         """The roll-up as columns; RollUpRefusedError when any part of it is refused."""
@@ -97,20 +113,28 @@ class Ingest:
                 message = pb.ClusterCapacityNeeds.FromString(message)
             except DecodeError as error:
                 raise RollUpRefusedError(f"the roll-up cannot be decoded: {error}") from None
+        self._check_size(message)
         try:
             overhead = amounts_from_proto(message.node_overhead.resources, "node_overhead")
-        except ModelError as error:
+            for name in overhead:
+                check_label_key(name, "node_overhead: resource")
+        except (ModelError, IdentifierError) as error:
             raise RollUpRefusedError(str(error)) from None
         return self._columns(message, overhead)
+
+    def _check_size(self, message: pb.ClusterCapacityNeeds) -> None:
+        problem = self.limits.problem(RollUpSize(message.ByteSize(), len(message.needs), b"", 0))
+        if problem is not None:
+            raise RollUpRefusedError(str(problem), problem.limit)
 
     def _columns(self, message: pb.ClusterCapacityNeeds, overhead: Resources) -> RollUp:
         places: dict[NeedKey, int] = {}
         profiles: list[Profile] = []
         aggregate, unit = _Cells(), _Cells()
-        scratch = pb.CapacityNeed()
+        scratch, shapes = pb.CapacityNeed(), set[str]()
         try:
             for row in message.needs:
-                profile = self._profile(row, scratch)
+                profile = self._checked(row, scratch, shapes)
                 place = places.setdefault(
                     (profile.fingerprint, row.group, row.size_class), len(profiles)
                 )
@@ -119,7 +143,7 @@ class Ingest:
                 aggregate.add(place, row.aggregate_resources, "aggregate_resources")
                 unit.add(place, row.min_unit, "min_unit")
                 profiles.append(profile)
-        except ModelError as error:
+        except (ModelError, IdentifierError) as error:
             raise RollUpRefusedError(f"need {len(profiles)}: {error}") from None
         keys = sorted(places)
         order = np.fromiter((places[key] for key in keys), np.int64, len(keys))
@@ -133,6 +157,16 @@ class Ingest:
             overhead,
         )
 
+    def _checked(self, row: pb.CapacityNeed, scratch: pb.CapacityNeed, shapes: set[str]) -> Profile:
+        """The profile of a row whose names keep the rules; `shapes` are those met so far."""
+        profile = self._profile(row, scratch)
+        shapes.add(profile.shape_fingerprint)
+        if len(shapes) > self.limits.requirement_sets:
+            raise self._too_many_sets()
+        check_text(row.group, "group")
+        check_text(row.size_class, "size_class", _LONGEST_SIZE_CLASS)
+        return profile
+
     def _profile(self, row: pb.CapacityNeed, scratch: pb.CapacityNeed) -> Profile:
         scratch.CopyFrom(row)
         for name in _NOT_PROFILE:
@@ -140,19 +174,33 @@ class Ingest:
         said = scratch.SerializeToString()
         known = self._profiles.get(said)
         if known is None:
+            _check_names(row)
             known = profile_from_proto(row)
-            if len(self._profiles) >= self._limit:
+            if len(self._profiles) >= self._limit or self._profile_bytes >= _PROFILE_BYTES:
                 self._profiles.clear()
+                self._profile_bytes = 0
             self._profiles[said] = known
+            self._profile_bytes += len(said)
         return known
+
+    def _too_many_sets(self) -> RollUpRefusedError:
+        most = self.limits.requirement_sets
+        problem = OverLimit(
+            "requirement_sets", f"the roll-up has more than {most} sets of requirements", most
+        )
+        return RollUpRefusedError(str(problem), problem.limit)
 
     def _added_up(self, message: pb.ClusterCapacityNeeds, overhead: Resources) -> RollUp:
         """The rare roll-up with several rows of one identity: they are one row."""
         needs: list[Need] = []
+        scratch, shapes = pb.CapacityNeed(), set[str]()
         try:
             for row in message.needs:
-                needs.append(need_from_proto(row, message.cluster_id))
-        except ModelError as error:
+                self._checked(row, scratch, shapes)
+                need = need_from_proto(row, message.cluster_id)
+                _check_resources(need)
+                needs.append(need)
+        except (ModelError, IdentifierError) as error:
             raise RollUpRefusedError(f"need {len(needs)}: {error}") from None
         rows = sorted(aggregate_rows(needs), key=lambda need: need.key)
         aggregate, unit = _Cells(), _Cells()
@@ -189,6 +237,8 @@ class _Cells:
     def add(self, row: int, texts: Mapping[str, str], what: str) -> None:
         names = self._names
         for name, text in texts.items():
+            if name not in names:
+                check_label_key(name, f"{what}: resource")
             try:
                 whole, rest = _parts(text)
             except QuantityError:
@@ -232,3 +282,25 @@ def _parts(text: str) -> tuple[int, int]:
         raise QuantityError(f"{text!r} is negative: write an amount of zero or more")
     check_amount("", milli, text)
     return divmod(milli, _MILLI)
+
+
+def _check_names(row: pb.CapacityNeed) -> None:
+    """Refuse keys and values that no label can have, before anything is stored under them.
+
+    A key without a name is left: it is on no machine, and that is an answer.
+    """
+    for requirement in row.requirements:
+        if requirement.key:
+            check_label_key(requirement.key, "requirement: key")
+        if requirement.operator not in _COMPARED:
+            for value in requirement.values:
+                check_label_value(value, f"requirement {requirement.key}: value")
+    for spread in row.spread:
+        if spread.topology_key:
+            check_label_key(spread.topology_key, "spread: topology_key")
+
+
+def _check_resources(need: Need) -> None:
+    for what, amounts in (("aggregate_resources", need.aggregate), ("min_unit", need.min_unit)):
+        for name in amounts:
+            check_label_key(name, f"{what}: resource")

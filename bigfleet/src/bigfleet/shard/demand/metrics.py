@@ -16,6 +16,10 @@ class RollUpMetrics(Protocol):
         """A roll-up was refused whole."""
         ...
 
+    def rollup_over_limit(self, cluster: str, limit: str) -> None:
+        """A roll-up was refused because it is beyond this limit."""
+        ...
+
     def rollup_quarantined(self, cluster: str, held: bool) -> None:
         """Whether the cluster's newest roll-up is held."""
         ...

@@ -22,6 +22,7 @@ from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.demand.quarantine import Quarantine, Verdict
 from bigfleet.shard.ports import Clock, Offload
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
+from bigfleet_base.identifiers import SHOWN_OF_ERRORS, cut
 
 OnRollUp = Callable[[str, RowChanges], None]
 OnTaken = Callable[[str, int, RowChanges, int], None]
@@ -79,8 +80,7 @@ class RollUps:
         try:
             rollup = await self._read(message)
         except RollUpRefusedError as error:
-            self.refuse(cluster, str(error))
-            ack.echo, ack.reason = REJECTED, str(error)
+            ack.echo, ack.reason = REJECTED, self.refuse(cluster, str(error), error.limit)
             return ack
         if not await self._is_noted(cluster) or not wanted():
             return None
@@ -113,13 +113,22 @@ class RollUps:
             each(cluster, rollup.timestamp_ns, changes, came)
         return True
 
-    def refuse(self, cluster: str, reason: str) -> None:
-        """Count and log a roll-up of which nothing is taken."""
+    @property
+    def max_rows(self) -> int:
+        """How many rows one cluster may ask for."""
+        return self.ingest.limits.rows
+
+    def refuse(self, cluster: str, reason: str, limit: str = "") -> str:
+        """Count and log a roll-up of which nothing is taken; the reason, cut."""
+        reason = cut(reason, SHOWN_OF_ERRORS)
         self.metrics.rollup_rejected(cluster)
+        if limit:
+            self.metrics.rollup_over_limit(cluster, limit)
         _log.error(
             "rollup rejected at ingest validation; keeping last-known-good demand",
             extra={"cluster": cluster, "error": reason},
         )
+        return reason
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good, and its demand with it."""

@@ -21,8 +21,9 @@ import grpc
 from bigfleet.shard.operators.errors import BlobError, NoSessionError, SessionEnd
 from bigfleet.shard.operators.messages import Blob
 from bigfleet.shard.operators.outbox import Outbox, OutboxFullError
-from bigfleet.shard.ports import Clock, Stream
+from bigfleet.shard.ports import Clock, OversizedRollUp, Stream
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
+from bigfleet_base.identifiers import SHOWN_OF_ERRORS, cut, shortened
 
 _FLUSH_SECONDS: Final = 5.0
 """How long an operator that closed its side may take to read what it is still owed."""
@@ -51,8 +52,10 @@ class Host(Protocol):
         """Take a roll-up and answer it."""
         ...
 
-    def refuse_rollup(self, cluster: str, reason: str) -> None:
-        """Count and log a roll-up that is not looked at."""
+    def refuse_rollup(
+        self, cluster: str, reason: str, timestamp: int = 0, limit: str = ""
+    ) -> shard_pb2.Acknowledgement:
+        """Count and log a roll-up that is not looked at; `limit` is the one that it exceeds."""
         ...
 
     def reclaim_acked(self, cluster: str, ack: shard_pb2.ReclaimAck) -> None:
@@ -208,12 +211,15 @@ class Session:
             except Exception as error:
                 _log.warning(
                     "operator session recv error",
-                    extra={"cluster": self.cluster, "error": str(error)},
+                    extra={"cluster": self.cluster, "error": cut(str(error), SHOWN_OF_ERRORS)},
                 )
                 raise
             if message is None:
                 break
-            self._route(message)
+            if isinstance(message, OversizedRollUp):
+                self._oversized(message)
+            else:
+                self._route(message)
         # The operator may have closed its side because it has nothing more to say; what it said
         # last is still taken, and answered if it reads on.
         with contextlib.suppress(TimeoutError):
@@ -247,19 +253,32 @@ class Session:
             raise SessionEnd(
                 grpc.StatusCode.INVALID_ARGUMENT,
                 f"this is the session of cluster {self.cluster!r}, but a Hello names "
-                f"{hello.cluster_id!r}: open one session per cluster",
+                f"{shortened(hello.cluster_id)}: open one session per cluster",
             )
         self.software_version = hello.software_version or self.software_version
         self.send(self._host.hello_ack())
 
-    def _rollup(self, rollup: capacity_pb2.ClusterCapacityNeeds) -> None:
-        if rollup.cluster_id != self.cluster:
+    def _oversized(self, rollup: OversizedRollUp) -> None:
+        self._require_own(rollup.cluster_id)
+        ack = self._host.refuse_rollup(
+            self.cluster,
+            str(rollup.problem),
+            rollup.timestamp_unix_nanos,
+            rollup.problem.limit,
+        )
+        self.send(shard_pb2.ShardMessage(ack=ack))
+
+    def _require_own(self, cluster_id: str) -> None:
+        if cluster_id != self.cluster:
             reason = (
                 f"this is the session of cluster {self.cluster!r}, but the roll-up is of "
-                f"{rollup.cluster_id!r}: send it in a session of its own"
+                f"{shortened(cluster_id)}: send it in a session of its own"
             )
             self._host.refuse_rollup(self.cluster, reason)
             raise SessionEnd(grpc.StatusCode.INVALID_ARGUMENT, reason)
+
+    def _rollup(self, rollup: capacity_pb2.ClusterCapacityNeeds) -> None:
+        self._require_own(rollup.cluster_id)
         self._waiting = rollup
         self._rested.clear()
         self._arrived.set()
@@ -269,7 +288,10 @@ class Session:
         if answer is None or answer.done():
             return
         if response.error or response.ttl_seconds < 0:
-            error = response.error or f"its data has a life of {response.ttl_seconds} s"
+            error = (
+                cut(response.error, SHOWN_OF_ERRORS)
+                or f"its data has a life of {response.ttl_seconds} s"
+            )
             answer.set_exception(BlobError(f"cluster {self.cluster!r}: {error}"))
             return
         ttl = response.ttl_seconds

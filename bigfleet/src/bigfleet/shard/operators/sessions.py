@@ -8,11 +8,12 @@ session is what makes up for it. A cluster's demand stays when its session ends.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 import grpc
 
@@ -26,16 +27,18 @@ from bigfleet.shard.operators.node_updates import MOMENT_SECONDS, Machines, Node
 from bigfleet.shard.operators.outbox import DEFAULT_BOUND
 from bigfleet.shard.operators.replay_throttle import PAUSE_SECONDS, Turns
 from bigfleet.shard.operators.session import Session
-from bigfleet.shard.ports import Clock, Stream
-from bigfleet.wire.identity import cluster_name
+from bigfleet.shard.ports import Clock, OversizedRollUp, Stream
+from bigfleet.wire.identity import NOBODY, cluster_name
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
+from bigfleet_base.identifiers import IdentifierError, check_id, cut, shortened
 
 OnReclaimAck = Callable[[str, str, bool, tuple[str, ...]], None]
 """Cluster, instruction id, whether it is the second one, and the nodes it says are not empty."""
 OnSession = Callable[[str], None]
 
 HELLO: Final = "hello"
+REJECTED: Final = "rollup_rejected"
 HELLO_SECONDS: Final = 30.0
 """How long a stream may stay open without saying whose it is."""
 _log = logging.getLogger(__name__)
@@ -61,8 +64,13 @@ class RollUpReceiver(Protocol):
         """Take a roll-up and answer it; None when `wanted` said no meanwhile."""
         ...
 
-    def refuse(self, cluster: str, reason: str) -> None:
-        """Count and log a roll-up that is not read."""
+    @property
+    def max_rows(self) -> int:
+        """How many rows one cluster may ask for."""
+        ...
+
+    def refuse(self, cluster: str, reason: str, limit: str = "") -> str:
+        """Count and log a roll-up that is not read; the reason as its operator is told it."""
         ...
 
     def forget(self, cluster: str) -> None:
@@ -134,12 +142,17 @@ class Sessions:
 
     async def serve(self, stream: Stream) -> None:
         """Serve one stream to its end; SessionEnd says how it ends when that is not OK."""
+        if stream.identity == NOBODY:
+            # Its frame is taken and not looked at: a status before it would not reach everybody.
+            with contextlib.suppress(SessionEnd):
+                await _first_frame(stream)
+            self._refuse_nameless()
         try:
             hello = await _first_frame(stream)
         except SessionEnd as end:
             _log.warning(
                 "operator message handling: no session is opened",
-                extra={"identity": stream.identity or "", "error": end.text},
+                extra={"identity": cut(stream.identity or ""), "error": end.text},
             )
             raise
         self._check_identity(stream.identity, hello.cluster_id)
@@ -173,8 +186,8 @@ class Sessions:
             "operator session opened",
             extra={
                 "cluster": cluster,
-                "protocol_version": hello.protocol_version,
-                "software_version": hello.software_version,
+                "protocol_version": cut(hello.protocol_version),
+                "software_version": cut(hello.software_version),
             },
         )
         _tell(self.on_open, cluster)
@@ -195,17 +208,28 @@ class Sessions:
             self._metrics.session_event("removed", len(self._open))
             _tell(self.on_close, cluster)
 
+    def _refuse_nameless(self) -> NoReturn:
+        """Refuse a certificate that names no caller, without a look at what it sends."""
+        self._metrics.session_identity_rejected()
+        _log.error("operator session identity rejected", extra={"cluster": "", "identity": "none"})
+        raise SessionEnd(
+            grpc.StatusCode.PERMISSION_DENIED,
+            "the certificate names no caller: it needs exactly one URI "
+            "bigfleet://cluster/<cluster id>",
+        )
+
     def _check_identity(self, identity: str | None, cluster: str) -> None:
         expected = cluster_name(cluster)
         if identity is None or identity == expected:
             return
         self._metrics.session_identity_rejected()
         _log.error(
-            "operator session identity rejected", extra={"cluster": cluster, "identity": identity}
+            "operator session identity rejected",
+            extra={"cluster": cluster, "identity": cut(identity)},
         )
         raise SessionEnd(
             grpc.StatusCode.PERMISSION_DENIED,
-            f"the certificate is {identity or 'nobody'!r}; cluster {cluster!r} needs {expected!r}",
+            f"the certificate is of {shortened(identity)}; cluster {cluster!r} needs {expected!r}",
         )
 
     # -- asking and telling ----------------------------------------------------------------------
@@ -260,7 +284,10 @@ class Sessions:
         """The answer to a Hello."""
         standing = self._standing()
         ack = shard_pb2.Acknowledgement(
-            echo=HELLO, coordinator_term=standing.coordinator_term, shard_epoch=standing.epoch
+            echo=HELLO,
+            coordinator_term=standing.coordinator_term,
+            shard_epoch=standing.epoch,
+            max_rows=self._rollups.max_rows,
         )
         return shard_pb2.ShardMessage(ack=ack)
 
@@ -282,9 +309,18 @@ class Sessions:
             ack.coordinator_term, ack.shard_epoch = standing.coordinator_term, standing.epoch
         return ack
 
-    def refuse_rollup(self, cluster: str, reason: str) -> None:
+    def refuse_rollup(
+        self, cluster: str, reason: str, timestamp: int = 0, limit: str = ""
+    ) -> shard_pb2.Acknowledgement:
         """Count and log a roll-up that is not looked at."""
-        self._rollups.refuse(cluster, reason)
+        standing = self._standing()
+        return shard_pb2.Acknowledgement(
+            echo=REJECTED,
+            reason=self._rollups.refuse(cluster, reason, limit),
+            rollup_timestamp_unix_nanos=timestamp,
+            coordinator_term=standing.coordinator_term,
+            shard_epoch=standing.epoch,
+        )
 
     def reclaim_acked(self, cluster: str, ack: shard_pb2.ReclaimAck) -> None:
         """An operator says how far a reclaim has come; unknown ids are for others to pass over."""
@@ -332,14 +368,20 @@ async def _first_frame(stream: Stream) -> shard_pb2.Hello:
             message = await stream.receive()
     except TimeoutError:
         raise _no_hello(f"nothing came within {HELLO_SECONDS:g} s") from None
+    except SessionEnd:
+        raise
     except Exception as error:
         raise _no_hello(f"the stream failed before it: {error}") from error
     if message is None:
         raise _no_hello("the stream was closed before it")
+    if isinstance(message, OversizedRollUp):
+        raise _no_hello("it is a roll-up")
     if message.WhichOneof("payload") != "hello":
         raise _no_hello(f"it is {message.WhichOneof('payload') or 'empty'}")
-    if not message.hello.cluster_id:
-        raise _no_hello("its cluster_id is empty")
+    try:
+        check_id(message.hello.cluster_id, "its cluster_id")
+    except IdentifierError as error:
+        raise _no_hello(str(error)) from None
     return message.hello
 
 

@@ -93,7 +93,7 @@ async def serve(
         if serving.paused and not shard.pause.on:
             await shard.pause.pause("started with --pause")
         facade = Facade(shard)
-        add_sessions(server.grpc, shard.sessions, parsing)
+        add_sessions(server.grpc, shard.sessions, parsing, limits=tuning.limits)
         rpc.add_ShardReadServicer_to_server(ShardReadServicer(facade, parsing), server.grpc)
         rpc.add_ShardAdminServicer_to_server(ShardAdminServicer(facade), server.grpc)
         address = await server.start(serving.listen)

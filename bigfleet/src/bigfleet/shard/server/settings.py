@@ -31,6 +31,7 @@ from bigfleet.shard.demand.quarantine import QuarantineSettings
 from bigfleet.shard.server.tuning import Tuning
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.identity import can_be_named
+from bigfleet.wire.rollup_limits import MIB, RollUpLimits
 from bigfleet.wire.tls import TlsFiles
 from bigfleet_base.addresses import Endpoint, dialled, own_address
 
@@ -100,6 +101,16 @@ class ShardSettings(ProcessSettings):
     quarantine_rows: Count = Field(10, description="Rows are compared from so many on.")
     quarantine_rollups: Count = Field(3, description="Equal roll-ups in a row that are believed.")
     quarantine_time: Duration = Field(60.0, description="Least time a roll-up is held.")
+
+    max_rows_per_cluster: Count = Field(
+        20_000, ge=1, description="Rows of demand one cluster may ask for; more are refused."
+    )
+    max_requirement_sets_per_cluster: Count = Field(
+        2_000, ge=1, description="Different sets of requirements one cluster may ask for."
+    )
+    max_bytes_per_cluster: Count = Field(
+        64 * MIB, ge=1, description="Bytes of one cluster's roll-up at most."
+    )
 
     victim_weight_priority: Weight = Field(1.0, description="Weight of the priority gap.")
     victim_weight_drain: Weight = Field(0.1, description="Weight of a fast drain.")
@@ -204,6 +215,11 @@ class ShardSettings(ProcessSettings):
                 self.quarantine_rows,
                 self.quarantine_rollups,
                 self.quarantine_time,
+            ),
+            limits=RollUpLimits(
+                self.max_rows_per_cluster,
+                self.max_requirement_sets_per_cluster,
+                self.max_bytes_per_cluster,
             ),
             outbox_bound=self.outbox_size,
             metrics_warmup_cycles=self.metrics_warmup_cycles,

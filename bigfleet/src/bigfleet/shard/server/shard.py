@@ -33,6 +33,7 @@ from bigfleet.shard.decide.cycle_timer import Pace
 from bigfleet.shard.decide.inputs import CycleInputs, bound_capacity
 from bigfleet.shard.decide.outputs import CycleOutputs
 from bigfleet.shard.demand.cluster_rows import RowChanges
+from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.demand.quarantine import Quarantine
 from bigfleet.shard.demand.rollups import RollUps
@@ -128,6 +129,7 @@ class Shard:
         self._rollups = rollups = RollUps(
             self.needs, quarantine, clock, world.offload, self.metrics,
             heard=self.forgotten.heard, are_comparable=lambda: not self._awaited(),
+            ingest=Ingest(limits=tuning.limits),
         )  # fmt: skip
         for cluster in self.forgotten:
             self._let_go(cluster)

@@ -11,6 +11,7 @@ from bigfleet.shard.act.rails import RailSettings
 from bigfleet.shard.demand.quarantine import QuarantineSettings
 from bigfleet.shard.demand.symbol_gc import UNUSED
 from bigfleet.shard.operators.outbox import DEFAULT_BOUND
+from bigfleet.wire.rollup_limits import RollUpLimits
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Tuning:
     pool: PoolSettings = field(default_factory=PoolSettings)
     rails: RailSettings = field(default_factory=RailSettings)
     quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
+    limits: RollUpLimits = field(default_factory=RollUpLimits)
     outbox_bound: int = DEFAULT_BOUND
     unused_identities: int = UNUSED
     """Names of finished jobs that are let be before they are forgotten."""

@@ -17,6 +17,7 @@ from bigfleet.observe.process import Threads
 from bigfleet.shard.operators import grpc_server
 from bigfleet.shard.operators.grpc_server import SERVICE, Context, GrpcStream, add_sessions
 from bigfleet.wire.channel import open_channel
+from bigfleet.wire.rollup_limits import RollUpLimits
 from bigfleet.wire.server import WireServer
 from bigfleet_api.v1alpha1 import shard_pb2, shard_pb2_grpc
 from operators import PATIENCE, Desk, hello, machine
@@ -77,12 +78,14 @@ class Served:
 
 @contextlib.asynccontextmanager
 async def served(
-    desk: Desk | None = None, name_of: Callable[[Context], str | None] | None = None
+    desk: Desk | None = None,
+    name_of: Callable[[Context], str | None] | None = None,
+    limits: RollUpLimits | None = None,
 ) -> AsyncIterator[Served]:
     server, parsed = WireServer([SERVICE]), Parsed()
     desk = desk or Desk()
     desk.rollups.offload = parsed
-    add_sessions(server.grpc, desk.sessions, parsed, name_of or (lambda _: None))
+    add_sessions(server.grpc, desk.sessions, parsed, name_of or (lambda _: None), limits)
     made = Served(desk, parsed, await server.start(f"{HOST}:0"))
     try:
         yield made
@@ -214,7 +217,8 @@ async def test_who_lies_about_its_cluster_is_turned_away() -> None:
 async def test_a_roll_up_of_five_mebibytes_is_parsed_off_the_loop_and_taken() -> None:
     message = shard_pb2.OperatorMessage(rollup=typical(17_000))
     assert message.ByteSize() > 5 * 2**20
-    async with served() as shard:
+    desk = Desk(limits=RollUpLimits(requirement_sets=17_000))
+    async with served(desk, limits=desk.rollups.ingest.limits) as shard:
         call = await shard.greet()
         await call.write(message)
         ack = (await told(call)).ack
@@ -359,3 +363,42 @@ async def test_bootstrap_data_makes_the_round_trip() -> None:
         answer = shard_pb2.BootstrapBlobResponse(request_id=request.request_id, user_data=data)
         await call.write(shard_pb2.OperatorMessage(bootstrap_response=answer))
         assert (await waiting).user_data == data
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A message or text as protobuf writes it."""
+    length, out = len(content), bytearray([number << 3 | 2])
+    while length > 127:
+        out.append(length & 127 | 128)
+        length >>= 7
+    return bytes([*out, length]) + content
+
+
+async def read(raw: grpc.aio.StreamStreamCall[bytes, bytes]) -> shard_pb2.Acknowledgement:
+    frame = await raw.read()
+    assert isinstance(frame, bytes)
+    return shard_pb2.ShardMessage.FromString(frame).ack
+
+
+async def test_a_rollup_beyond_the_limit_is_answered_without_being_decoded() -> None:
+    async with served() as there:
+        raw = there.raw()
+        await raw.write(shard_pb2.OperatorMessage(hello=hello()).SerializeToString())
+        assert (await read(raw)).max_rows == 20_000
+        await raw.write(field(2, field(1, b"c-1") + b"\x10\x07" + b"\x1a\x00" * 1_000_000))
+        ack = await read(raw)
+        assert (ack.echo, ack.rollup_timestamp_unix_nanos) == ("rollup_rejected", 7)
+        assert "1000000 rows; this shard takes at most 20000 rows" in ack.reason
+        await raw.write(shard_pb2.OperatorMessage(rollup=rollup(row(), at=8)).SerializeToString())
+        ack = await read(raw)
+        assert (ack.echo, ack.rollup_timestamp_unix_nanos) == ("rollup", 8)
+
+
+async def test_a_first_frame_of_60_mb_is_refused_without_being_decoded() -> None:
+    async with served() as there:
+        raw = there.raw()
+        huge = shard_pb2.Hello(cluster_id="c" * 60_000_000)
+        await raw.write(shard_pb2.OperatorMessage(hello=huge).SerializeToString())
+        assert await raw.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert len(await raw.details() or "") < 500
+        assert there.desk.sessions.clusters() == []

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from bigfleet.shard.demand import ingest
 from bigfleet.shard.demand.errors import RollUpRefusedError
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet_api.v1alpha1 import capacity_pb2 as pb
@@ -145,3 +146,34 @@ def seconds_per_row() -> float:
             ingest.read(raw)
         best = min(best, (time.process_time() - start) / (100 * len(sent)))
     return best
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (row(requirements=[requirement("a b", 1, "x")]), "requirement: key 'a b'"),
+        (row(requirements=[requirement("k" * 9_000_000, 3)]), "(9000000 characters)"),
+        (row(requirements=[requirement("k", 1, "v\n")]), "requirement k: value"),
+        (row(requirements=[requirement("k", 2, "v" * 64)]), "value"),
+        (row(aggregate={"cpu\0": "1"}), "aggregate_resources: resource"),
+        (row(min_unit={"../x": "1"}), "min_unit: resource"),
+        (row(group="g" * 1025), "group"),
+        (row(group="g\r\n"), "group"),
+    ],
+)
+def test_names_that_kubernetes_would_not_take_are_refused_in_few_words(
+    bad: pb.CapacityNeed, words: str
+) -> None:
+    with pytest.raises(RollUpRefusedError) as caught:
+        Ingest().read(rollup(row(), bad))
+    assert words in str(caught.value)
+    assert str(caught.value).startswith("need 1: ")
+    assert len(str(caught.value)) < 700
+
+
+def test_the_memory_of_profiles_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "_PROFILE_BYTES", 1000)
+    reader = Ingest()
+    for number in range(200):
+        reader.read(rollup(row(f"pool-{number}")))
+    assert sum(map(len, reader._profiles)) < 1100

@@ -9,6 +9,7 @@ from bigfleet.decision.policy import SECOND
 from bigfleet.provider import ProviderSite
 from bigfleet.shard.server.settings import SettingsError, ShardSettings, provider_site
 from bigfleet.shard.server.tuning import Tuning
+from bigfleet.wire.rollup_limits import RollUpLimits
 from bigfleet.wire.tls import TlsFiles
 
 
@@ -34,6 +35,9 @@ def test_defaults_are_those_of_the_manual() -> None:
         "--reclaim-cap": "0.05",
         "--quarantine-fraction": "0.1",
         "--quarantine-time": "1m",
+        "--max-rows-per-cluster": "20000",
+        "--max-requirement-sets-per-cluster": "2000",
+        "--max-bytes-per-cluster": "67108864",
         "--outbox-size": "8192",
         "--metrics-warmup-cycles": "0",
         "--max-dollars-per-hour": "",
@@ -63,6 +67,9 @@ def test_settings_reach_the_parts() -> None:
         epoch="9",
         reclaim_hold="1m",
         quarantine_rows="5",
+        max_rows_per_cluster="7",
+        max_requirement_sets_per_cluster="8",
+        max_bytes_per_cluster="9",
         advertise_addr="shard-a.example:7780",
     ).tuning()
     assert tuning.providers == (
@@ -71,6 +78,7 @@ def test_settings_reach_the_parts() -> None:
     )
     assert tuning.coordinators == ("c-1:7790", "c-2:7790")
     assert tuning.cycle_interval == 5.0
+    assert tuning.limits == RollUpLimits(7, 8, 9)
     assert (tuning.rails.cap_fraction, tuning.rails.dry_run) == (0.2, True)
     assert tuning.pool.concurrency == 256
     assert tuning.policy.spend_limit_micro == 12_500_000
