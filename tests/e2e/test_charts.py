@@ -145,7 +145,7 @@ def test_a_real_api_server_takes_every_object(
         (
             "bigfleet-operator",
             ["--set", "clusterID=c,shardAddress=s:7780,bootstrapTemplate=kubadm"],
-            "neither kubeadm nor k3s",
+            "is not kubeadm, k3s or eks",
         ),
         ("bigfleet", ["--set", "coordinator.replicas=2"], "replicas"),
         ("bigfleet", ["--set", "metrics.shardPort=7780"], "different ports"),

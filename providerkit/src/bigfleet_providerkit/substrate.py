@@ -46,6 +46,7 @@ class Launch:
     tags: Mapping[str, str]
     deadline: float
     image: str = ""
+    arch: str = "amd64"
     disk_gb: int = 0
     reservation: str = ""
     placement_group: str = ""

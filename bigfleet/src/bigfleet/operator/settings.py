@@ -26,7 +26,7 @@ class OperatorSettings(ProcessSettings):
     cluster_id: str = Field(description="Id of this cluster; fixed for the cluster's life.")
     shard_addr: Dial = Field(description="Address of the cluster's shard, host:port.")
     bootstrap_template: str = Field(
-        "", description="What new nodes start with: kubeadm, k3s, or a file with a template."
+        "", description="What new nodes start with: kubeadm, k3s, eks, or a file with a template."
     )
     bootstrap_values: Path | None = Field(
         None, description="A YAML file whose keys a template finds under `values`."
@@ -75,7 +75,7 @@ class OperatorSettings(ProcessSettings):
             raise ValueError("--shard-addr is empty: write host:port")
         if not self.bootstrap_template and not self.allow_stub_bootstrap:
             raise ValueError(
-                "--bootstrap-template is missing: give kubeadm, k3s or a file; or say "
+                "--bootstrap-template is missing: give kubeadm, k3s, eks or a file; or say "
                 "--allow-stub-bootstrap, and no machine will join this cluster"
             )
         if self.rollup_interval <= 0:

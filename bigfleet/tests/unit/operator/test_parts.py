@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -138,13 +140,14 @@ def bootstrap() -> pb.BootstrapRequest:
 
 @pytest.mark.parametrize("which", sorted(READY))
 async def test_the_ready_templates_render_and_their_files_are_valid(which: str) -> None:
-    template = BootstrapTemplate.load(which, around(trustme.CA().cert_pem.bytes()))
+    pem = trustme.CA().cert_pem.bytes()
+    template = BootstrapTemplate.load(which, around(pem, service_cidr="10.100.0.0/16"))
     text = (await template.render(bootstrap(), mint)).decode()
     assert text.startswith("#!/bin/sh\n")
-    assert "abcdef.0123456789abcdef" in text
-    document = re.search(r"<<'(?:JOIN|CONFIG)'\n(.*?)\n(?:JOIN|CONFIG)\n", text, re.DOTALL)
+    assert ("abcdef.0123456789abcdef" in text) is (which != "eks")
+    document = re.search(r"<<'(JOIN|CONFIG|NODE)'\n(.*?)\n\1\n", text, re.DOTALL)
     assert document is not None
-    written = yaml.safe_load(document[1])
+    written = yaml.safe_load(document[2])
     labels = "bigfleet.lucy.sh/machine-id=m-1,team=ml,topology.kubernetes.io/zone=a"
     if which == "kubeadm":
         token = written["discovery"]["bootstrapToken"]
@@ -153,10 +156,52 @@ async def test_the_ready_templates_render_and_their_files_are_valid(which: str) 
         arguments = written["nodeRegistration"]["kubeletExtraArgs"]
         assert {"name": "node-labels", "value": labels} in arguments
         assert {"name": "provider-id", "value": "cloud:///h-1"} in arguments
+    elif which == "eks":
+        assert (written["apiVersion"], written["kind"]) == ("node.eks.aws/v1alpha1", "NodeConfig")
+        assert written["spec"]["cluster"] == {
+            "name": "c-1",
+            "apiServerEndpoint": "https://api.example:6443",
+            "certificateAuthority": base64.b64encode(pem).decode(),
+            "cidr": "10.100.0.0/16",
+        }
+        assert written["spec"]["kubelet"]["flags"] == [f"--node-labels={labels}"]
     else:
         assert re.fullmatch(r"K10[0-9a-f]{64}::abcdef\.[0-9a-f]{16}", written["token"])
         assert written["node-label"] == labels.split(",")
         assert written["kubelet-arg"] == ["provider-id=cloud:///h-1"]
+
+
+def run_program(program: str, **variables: str) -> None:
+    subprocess.run(["sh", "-c", program], env=variables, check=True)
+
+
+async def test_a_node_of_eks_registers_its_taints_and_runs_nodeadm(tmp_path: Path) -> None:
+    pem = trustme.CA().cert_pem.bytes()
+    values = {"service_cidr": "10.100.0.0/16", "eks_cluster": "prod"}
+    template = BootstrapTemplate.load("eks", around(pem, **values))
+    text = (await template.render(bootstrap(), mint)).decode()
+    nodeadm = tmp_path / "nodeadm"
+    nodeadm.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/called\n', "utf-8")
+    nodeadm.chmod(0o755)
+    program = text.replace("/etc/bigfleet-node.yaml", f"{tmp_path}/node.yaml")
+    run_program(
+        program,
+        PATH=f"{tmp_path}:/usr/bin:/bin",
+        BIGFLEET_TAINTS="gpu=yes:NoSchedule a:NoExecute",
+    )
+    written = yaml.safe_load((tmp_path / "node.yaml").read_text("utf-8"))
+    assert written["spec"]["cluster"]["name"] == "prod"
+    assert written["spec"]["kubelet"]["flags"][1:] == [
+        "--register-with-taints=gpu=yes:NoSchedule,a:NoExecute"
+    ]
+    called = (tmp_path / "called").read_text("utf-8").strip()
+    assert called == f"init --config-source file://{tmp_path}/node.yaml"
+
+
+async def test_a_template_for_eks_says_that_the_service_network_is_missing() -> None:
+    template = BootstrapTemplate.load("eks", around(trustme.CA().cert_pem.bytes()))
+    with pytest.raises(UnsatisfiableError, match="service_cidr"):
+        await template.render(bootstrap(), mint)
 
 
 @pytest.mark.parametrize("which", sorted(READY))

@@ -34,7 +34,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* A template that ships is named; another one is a file of the ConfigMap. */}}
 {{- define "operator.shipped" -}}
-{{- if has .Values.bootstrapTemplate (list "kubeadm" "k3s") -}}yes{{- end -}}
+{{- if has .Values.bootstrapTemplate (list "kubeadm" "k3s" "eks") -}}yes{{- end -}}
 {{- end -}}
 
 {{/* A value as text; of large whole numbers helm would make 1e+06. */}}
@@ -66,9 +66,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "shardAddress is required: host:port of this cluster's shard; --set shardAddress=shard.example.com:7780" -}}
 {{- end -}}
 {{- if not (or .Values.bootstrapTemplate .Values.allowStubBootstrap) -}}
-{{- fail "bootstrapTemplate is required: kubeadm, k3s or the text of a template; for first steps --set allowStubBootstrap=true" -}}
+{{- fail "bootstrapTemplate is required: kubeadm, k3s, eks or the text of a template; for first steps --set allowStubBootstrap=true" -}}
 {{- end -}}
 {{- if and .Values.bootstrapTemplate (not (include "operator.shipped" .)) (not (regexMatch "[\n{]" .Values.bootstrapTemplate)) -}}
-{{- fail (printf "bootstrapTemplate %q is neither kubeadm nor k3s, and one line is no template; --set-file bootstrapTemplate=join.sh.j2 takes the text of a file" .Values.bootstrapTemplate) -}}
+{{- fail (printf "bootstrapTemplate %q is not kubeadm, k3s or eks, and one line is no template; --set-file bootstrapTemplate=join.sh.j2 takes the text of a file" .Values.bootstrapTemplate) -}}
 {{- end -}}
 {{- end -}}

@@ -81,6 +81,7 @@ def order_for(
         tags=codec.tags(binding),
         deadline=work.deadline,
         image=books.image(offering, arch),
+        arch=arch,
         disk_gb=offering.disk_gb if offering else 0,
         reservation=offering.reservation if offering else "",
         placement_group=offering.placement_group if offering else "",

@@ -1,8 +1,8 @@
 """The bootstrap template: read, parsed and checked at start, rendered once per machine.
 
 It runs in a sandbox. A name that does not exist is an error at start, a value that is missing one
-when it is rendered: a machine that would start with half a script is worse than none. Two templates
-are ready: `kubeadm` and `k3s`.
+when it is rendered: a machine that would start with half a script is worse than none. Three
+templates are ready: `kubeadm`, `k3s` and `eks` (nodeadm).
 
 A template may use
 
@@ -38,7 +38,11 @@ from bigfleet.operator.errors import TemplateError, UnsatisfiableError
 from bigfleet.wire.needs import requirement_from_proto
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
-READY: Final = {"kubeadm": "kubeadm-join.sh.j2", "k3s": "k3s-agent.sh.j2"}
+READY: Final = {
+    "kubeadm": "kubeadm-join.sh.j2",
+    "k3s": "k3s-agent.sh.j2",
+    "eks": "eks.sh.j2",
+}
 """Templates that ship, by name."""
 LARGEST: Final = 1024 * 1024
 MACHINE_ID: Final = "bigfleet.lucy.sh/machine-id"

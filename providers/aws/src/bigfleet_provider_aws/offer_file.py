@@ -1,0 +1,86 @@
+"""What AWS publishes as files: the bulk price list, and the Spot Instance Advisor's data.
+
+The price list of a region has hundreds of megabytes. It is read as the stream of its CSV form, one
+row in memory at a time, and only when it changed (its ETag).
+"""
+
+import csv
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from bigfleet_provider_aws.seed import BANDS
+from bigfleet_providerkit import CapacityType, InterruptionTable, PriceKey, Retryable
+
+READ_WITHIN_S = 30.0
+NOT_MODIFIED = 304
+LARGEST_ADVICE = 64 * 1024 * 1024
+WANTED = {
+    "TermType": "OnDemand",
+    "Unit": "Hrs",
+    "Currency": "USD",
+    "Tenancy": "Shared",
+    "Operating System": "Linux",
+    "CapacityStatus": "Used",
+    "Pre Installed S/W": "NA",
+}
+
+
+class OfferFile:
+    """The price list of a region; remembers which version it read last."""
+
+    def __init__(self, base: str, region: str) -> None:
+        self.url = f"{base.rstrip('/')}/offers/v1.0/aws/AmazonEC2/current/{region}/index.csv"
+        self._region = region
+        self._etag = ""
+
+    def read(self, types: Collection[str]) -> dict[PriceKey, float]:
+        """On-demand prices of these types; nothing when the list did not change."""
+        headers = {"If-None-Match": self._etag} if self._etag else {}
+        found: dict[PriceKey, float] = {}
+        try:
+            with _open(self.url, headers) as answer:
+                for name, price in read_rows(answer, types):
+                    key = PriceKey(name, self._region, CapacityType.ON_DEMAND)
+                    found[key] = min(found.get(key, price), price)
+                self._etag = answer.headers.get("ETag", "") if found else ""
+        except urllib.error.HTTPError as error:
+            if error.code != NOT_MODIFIED:
+                raise
+        return found
+
+
+def read_rows(lines: Iterable[bytes], types: Collection[str]) -> Iterator[tuple[str, float]]:
+    rows = csv.reader(line.decode() for line in lines)
+    names = next((row for row in rows if row and row[0] == "SKU"), None)
+    if names is None or not {*WANTED, "Instance Type", "PricePerUnit"} <= set(names):
+        raise Retryable("the price list changed its columns; --price-list api reads the API")
+    at = {name: names.index(name) for name in (*WANTED, "Instance Type", "PricePerUnit")}
+    for row in rows:
+        if row[at["Instance Type"]] not in types:
+            continue
+        if all(row[at[name]] == value for name, value in WANTED.items()):
+            price = float(row[at["PricePerUnit"]])
+            if price > 0:
+                yield row[at["Instance Type"]], price
+
+
+def read_advice(url: str, region: str) -> InterruptionTable:
+    """How often spot instances were taken back last month, by type."""
+    with _open(url, {}) as answer:
+        data = json.loads(answer.read(LARGEST_ADVICE))
+    rows = data["spot_advisor"].get(region, {}).get("Linux", {})
+    values = {
+        str(name): BANDS[row["r"]] for name, row in rows.items() if 0 <= row["r"] < len(BANDS)
+    }
+    return InterruptionTable(values, horizon="month")
+
+
+def _open(url: str, headers: dict[str, str]) -> Any:
+    if not url.startswith(("http://", "https://")):
+        raise Retryable(f"{url!r} is not the address of a file on the web")
+    return urllib.request.urlopen(
+        urllib.request.Request(url, headers=headers), timeout=READ_WITHIN_S
+    )

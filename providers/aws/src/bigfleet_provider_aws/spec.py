@@ -1,0 +1,84 @@
+"""What the provider declares: its options, capacity, prices, limits and the rates of its calls."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bigfleet_provider_aws import __version__, seed
+from bigfleet_provider_aws.errors import classify
+from bigfleet_provider_aws.options import AwsOptions, check_credentials
+from bigfleet_providerkit import (
+    Bucket,
+    CallRate,
+    CapacityType,
+    Limits,
+    ProviderSpec,
+    Timeouts,
+)
+from bigfleet_providerkit.kit import Kit
+
+if TYPE_CHECKING:
+    from bigfleet_provider_aws.substrate import AwsSubstrate
+
+ON_DEMAND_TYPE, SPOT_TYPE = "m6i.large", "c7g.xlarge"
+MINUTE = 60.0
+
+
+async def open_substrate(options: AwsOptions, kit: Kit) -> "AwsSubstrate":
+    """Make the clients. boto3 is imported here, so that --use-fake-backend does without."""
+    from bigfleet_provider_aws.sessions import Clients
+    from bigfleet_provider_aws.substrate import AwsSubstrate, NoticedSubstrate
+
+    substrate = NoticedSubstrate if options.spot_interruption_queue else AwsSubstrate
+    return substrate(kit, Clients(options), options)
+
+
+def mix(options: AwsOptions) -> Sequence[Bucket]:
+    """On-demand and spot, each in two zones."""
+    return [
+        Bucket({"instance_type": kind, "zone": zone, "capacity_type": paid})
+        for kind, paid in ((ON_DEMAND_TYPE, "on_demand"), (SPOT_TYPE, "spot"))
+        for zone in options.zones
+    ]
+
+
+SPEC = ProviderSpec(
+    name="aws",
+    version=__version__,
+    options=AwsOptions,
+    open=open_substrate,
+    classify=classify,
+    credentials=check_credentials,
+    region=lambda options: options.in_region,
+    zone_names=("availability_zone",),
+    extra_fields=("subnet", "disk_type", "disk_encryption_key"),
+    mix=mix,
+    prices=seed.prices(),
+    shapes=seed.shapes(),
+    interruption=seed.interruption(),
+    capacity_types=frozenset({CapacityType.ON_DEMAND, CapacityType.SPOT, CapacityType.RESERVED}),
+    timeouts=Timeouts(
+        create=5 * MINUTE, configure=8 * MINUTE, drain=15 * MINUTE, delete=5 * MINUTE,
+        create_of={"*.metal*": 30 * MINUTE},
+    ),
+    limits=Limits(
+        tag_key=128, tag_value=256, separator=":", name=255, user_data=16 * 1024, blob=256 * 1024
+    ),
+    poll_interval=3.0,
+    consistency_window=30.0,
+    # EC2 counts per account and region: buckets that refill at these rates. What is not throttled
+    # there has the kit's 50 a second; ReceiveMessage waits in the queue and not here.
+    calls=(
+        CallRate(("RunInstances",), rate=2, burst=5),
+        CallRate(("StartInstances",), rate=2, burst=5),
+        CallRate(("TerminateInstances",), rate=5, burst=100),
+        CallRate(("CreateTags", "DeleteTags"), rate=10, burst=100),
+        CallRate(("DescribeInstances",), rate=20, burst=100),
+        CallRate(("DescribeInstanceTypes", "DescribeSpotPriceHistory", "DescribeImages"), rate=10),
+        CallRate(("SendCommand",), rate=5, burst=20),
+        CallRate(("GetCommandInvocation", "GetParameter"), rate=20, burst=40),
+        CallRate(("GetProducts",), rate=5),
+        CallRate(("PriceListBulk", "SpotAdvisor"), rate=1),
+        CallRate(("ReceiveMessage",), rate=1, burst=1),
+        CallRate(("DeleteMessage",), rate=50),
+    ),
+)  # fmt: skip

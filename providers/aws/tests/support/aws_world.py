@@ -1,0 +1,108 @@
+"""The real substrate with the real SDK on the imitated AWS, in one process: what most tests need.
+
+    async with aws_world() as world:
+        machine = await world.idle()
+
+The cloud serves in a thread, so its levers are at hand; the provider runs on the test's loop.
+`a_cloud_process` has both as processes, for tests that kill the provider.
+"""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from aws_cloud import AwsCloud
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_fakecloud import Resource, serving
+from bigfleet_provider_aws.options import AwsOptions
+from bigfleet_provider_aws.spec import SPEC
+from bigfleet_providerkit import Running, State, start
+from bigfleet_providerkit.testing import Shard
+
+KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+NO_OTHERS = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.devnull}
+PAGE = Path(__file__).with_name("aws_cloud.py")
+ENDED = ("terminated", "reclaimed", "shutting-down")
+USUAL: Mapping[str, object] = {
+    "region": "us-east-1",
+    "image": {"amd64": "ami-0amd64", "arm64": "ami-0arm64"},
+    "iam_instance_profile": "bigfleet-node",
+    "poll_interval": 0.02,
+    "reconcile_interval": 0.0,
+    "seed_count": 8,
+    "state": "memory",
+    "addr": "127.0.0.1:0",
+    "metrics_addr": "0",
+}
+
+
+@contextlib.contextmanager
+def credentials(**variables: str) -> Iterator[None]:
+    """The environment of a provider: these credentials and none of this machine."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    with mock.patch.dict(os.environ, {**kept, **NO_OTHERS, **(variables or KEYS)}, clear=True):
+        yield
+
+
+@dataclass
+class AwsWorld:
+    """A provider and its cloud."""
+
+    aws: AwsCloud
+    endpoint: str
+    running: Running[AwsOptions]
+    shard: Shard
+
+    def hosts(self) -> list[Resource]:
+        """Instances that are not on their way out."""
+        every = self.aws.ec2.instances.everything()
+        return [host for host in every if host.state not in ENDED]
+
+    async def slots(self, word: str = "OnDemand") -> list[str]:
+        """Free slots of a capacity type."""
+        machines = await self.shard.machines(State.SPECULATIVE)
+        return [machine.id for machine in machines if f"/{word}/" in machine.id]
+
+    async def idle(self, word: str = "OnDemand") -> pb.Machine:
+        """A machine with a host."""
+        machine = (await self.slots(word))[0]
+        await self.shard.create(machine)
+        return await self.shard.until(machine, State.IDLE)
+
+    async def failed(self, word: str = "OnDemand") -> str:
+        """What a Create says that fails."""
+        machine = (await self.slots(word))[0]
+        await self.shard.create(machine)
+        return (await self.shard.until(machine, State.FAILED)).last_error
+
+
+def options_for(endpoint: str, **changed: object) -> AwsOptions:
+    """Options of a provider on the imitated cloud."""
+    return AwsOptions.model_validate(
+        {
+            **USUAL,
+            "endpoint_url": endpoint,
+            "spot_advisor_url": f"{endpoint}/spot-advisor-data.json",
+            "price_list_url": endpoint,
+            **changed,
+        }
+    )
+
+
+@contextlib.asynccontextmanager
+async def aws_world(*, queue: bool = False, **changed: Any) -> AsyncIterator[AwsWorld]:
+    """A provider on a cloud of its own."""
+    aws = AwsCloud(1)
+    with credentials(), serving(aws.cloud) as endpoint:
+        if queue:
+            changed["spot_interruption_queue"] = f"{endpoint}/1/bigfleet"
+        running = await start(SPEC, options_for(endpoint, **changed), listen=False)
+        try:
+            yield AwsWorld(aws, endpoint, running, Shard(running.service))
+            assert aws.cloud.refused == []
+        finally:
+            await running.stop()
