@@ -204,7 +204,7 @@ def free(component: str) -> set[str]:
 
 
 def _coordinator() -> set[str]:
-    from bigfleet.coordinator.settings import CoordinatorSettings
+    from bigfleet.coordinator.server.settings import CoordinatorSettings
 
     return {flag.name[2:] for flag in CoordinatorSettings.flags()}
 

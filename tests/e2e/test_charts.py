@@ -11,7 +11,7 @@ import yaml
 
 import charts
 from bigfleet.cli.lazy_commands import COMMANDS
-from bigfleet.coordinator.settings import CoordinatorSettings
+from bigfleet.coordinator.server.settings import CoordinatorSettings
 from bigfleet.observe.settings import ProcessSettings
 from bigfleet.operator.settings import OperatorSettings
 from bigfleet.podcontroller.settings import PodControllerSettings

@@ -17,7 +17,7 @@ DEAD = "http://127.0.0.1:1"
 PROXIES = ("grpc_proxy", "http_proxy", "https_proxy", "no_proxy", "no_grpc_proxy", "NO_PROXY")
 CLIENTS = {
     "bigfleet": "from bigfleet.wire.channel import open_channel\nopened = open_channel(at, None)",
-    "etcd": "from bigfleet.coordinator.store.etcd.members import _channel\n"
+    "etcd": "from bigfleet.coordinator.store.etcd.connection.members import _channel\n"
     "opened = _channel(at, None)",
     "conformance": "from bigfleet_conformance.harness.link import open_channel\n"
     "opened = open_channel(at)",

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bigfleet.coordinator.state import Phase
+from bigfleet.coordinator.state import MovePhase
 from bigfleet.model import CapacityType
 from bigfleet.shard.machines.orders import Order
 from sim.coordinators import CoordinatorHost
@@ -141,7 +141,7 @@ def test_a_move_begun_before_the_coordinator_went_ends_when_it_is_back() -> None
         coordinator(whole).start()
         await until_helped(whole, 300.0)
         ended = {move.id: move.phase for move in coordinator(whole).stored_moves()}
-        assert ended[begun.id] is Phase.DONE
+        assert ended[begun.id] is MovePhase.DONE
         owned_once(whole)
 
     live(starving(), story)

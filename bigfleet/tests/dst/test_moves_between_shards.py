@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import pytest
 
-from bigfleet.coordinator.state import Phase
+from bigfleet.coordinator.state import MovePhase
 from bigfleet.provider.client import LIST_SECONDS
 from bigfleet.shard.state.ownership import Role, Transfer
 from bigfleet.shard.state.ownership import _Known as Known
@@ -86,7 +86,7 @@ def test_what_one_shard_lacks_comes_from_another(tier: str) -> None:
         await until_helped(whole)
         coordinator = whole.world.coordinator
         assert coordinator is not None
-        done = [move for move in coordinator.stored_moves() if move.phase is Phase.DONE]
+        done = [move for move in coordinator.stored_moves() if move.phase is MovePhase.DONE]
         assert sum(len(move.machine_ids) for move in done) == 2
         assert {(move.donor, move.recipient, move.tier.value) for move in done} == {
             ("s1", "s2", tier)

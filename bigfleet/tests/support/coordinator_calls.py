@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import grpc
 import grpc.aio
 
-from bigfleet.coordinator.service import SERVICE, add_coordinator
+from bigfleet.coordinator.server.service import SERVICE, add_coordinator
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls
 from bigfleet.wire.tls import TlsFiles
@@ -55,7 +55,7 @@ async def served(fleet: Fleet, tls: TlsFiles | None = None) -> AsyncIterator[str
     server = WireServer((SERVICE,), None if tls is None else ServerTls(tls))
     add_coordinator(server.grpc, fleet.coordinator)
     address = await server.start("127.0.0.1:0")
-    fleet.coordinator.leading.address = address
+    fleet.coordinator.election.address = address
     try:
         async with running(fleet):
             yield address

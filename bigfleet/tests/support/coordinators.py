@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from bigfleet.coordinator.coordinator import Coordinator, World
-from bigfleet.coordinator.rebalancer import Rebalancer
+from bigfleet.coordinator.leadership.rebalancer import Rebalancer
+from bigfleet.coordinator.server.coordinator import Coordinator, CoordinatorEnvironment
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from clocks import HandClock
@@ -26,7 +26,7 @@ class Fleet:
         self.store = store or MemoryStore()
         self.clock = HandClock()
         self.metrics = CoordinatorMetrics(self.clock.now, version="1")
-        world = World(self.store, self.clock, self.metrics, rebalancer)
+        world = CoordinatorEnvironment(self.store, self.clock, self.metrics, rebalancer)
         self.coordinator = Coordinator(name, f"{name}:7790", world)
         self._cycles: dict[str, int] = {}
 
@@ -55,7 +55,7 @@ class Fleet:
 async def leading(fleet: Fleet) -> AsyncIterator[Fleet]:
     """A coordinator that runs, and leads when the block begins."""
     async with running(fleet):
-        await until(lambda: fleet.coordinator.leading.is_leader)
+        await until(lambda: fleet.coordinator.election.is_leader)
         yield fleet
 
 

@@ -12,19 +12,19 @@ import json
 from collections.abc import AsyncIterator, Sequence
 
 from bigfleet.coordinator.store.errors import (
-    ConflictError,
     DeposedError,
     SnapshotMissingError,
+    StoreConflictError,
     StoreError,
     StoreUnavailableError,
 )
 from bigfleet.coordinator.store.interface import (
     Leader,
     Leadership,
-    Loaded,
-    Row,
+    LoadedRows,
     RowKey,
     Snapshot,
+    StoredRow,
 )
 
 
@@ -85,14 +85,14 @@ class MemoryStore:
         if self.shared.leadership is leadership:
             await self.shared.depose()
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedRows:
         self._reach()
-        rows = [Row(key.table, key.key, value) for key, value in self.shared.rows.items()]
-        return Loaded(rows, self.shared.revision)
+        rows = [StoredRow(key.table, key.key, value) for key, value in self.shared.rows.items()]
+        return LoadedRows(rows, self.shared.revision)
 
     async def commit(
         self,
-        puts: Sequence[Row],
+        puts: Sequence[StoredRow],
         deletes: Sequence[RowKey],
         expected_revision: int,
         leadership: Leadership,
@@ -107,7 +107,7 @@ class MemoryStore:
             leadership.lost.set()
             raise DeposedError(f"term {leadership.term} is over")
         if expected_revision != shared.revision:
-            raise ConflictError(f"at {shared.revision}, not at {expected_revision}")
+            raise StoreConflictError(f"at {shared.revision}, not at {expected_revision}")
         for gone in deletes:
             shared.rows.pop(gone, None)
         shared.rows.update({RowKey(row.table, row.key): row.value for row in puts})

@@ -11,8 +11,8 @@ import json
 from contextlib import suppress
 
 from bigfleet.coordinator.store.errors import DeposedError, StoreError
-from bigfleet.coordinator.store.interface import Leadership, Row, RowKey
-from bigfleet.coordinator.store.opening import Engine
+from bigfleet.coordinator.store.factory import Engine
+from bigfleet.coordinator.store.interface import Leadership, RowKey, StoredRow
 from linearizable import DONE, REFUSED
 
 
@@ -71,7 +71,7 @@ class SmallLeader:
             if self._shards.get(key, shard) != shard:
                 return REFUSED
             value = json.dumps({"shard": shard}).encode()
-            await self._commit([Row("domains", key, value)], [])
+            await self._commit([StoredRow("domains", key, value)], [])
             self._shards[key] = shard
             return DONE
 
@@ -88,7 +88,7 @@ class SmallLeader:
             raise NotLeaderError
         return self._leadership
 
-    async def _commit(self, puts: list[Row], deletes: list[RowKey]) -> None:
+    async def _commit(self, puts: list[StoredRow], deletes: list[RowKey]) -> None:
         leadership = self._must_lead()
         try:
             self._revision = await self._store.commit(puts, deletes, self._revision, leadership)

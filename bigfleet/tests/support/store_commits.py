@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from bigfleet.coordinator.store.interface import TABLES, Row, RowKey
+from bigfleet.coordinator.store.interface import TABLES, RowKey, StoredRow
 
 KEYS = ("a", "b", "rack/r1", "rack/r%2F2", "~!")
 
@@ -15,7 +15,7 @@ KEYS = ("a", "b", "rack/r1", "rack/r%2F2", "~!")
 class Commit:
     """What a writer tries."""
 
-    puts: tuple[Row, ...]
+    puts: tuple[StoredRow, ...]
     deletes: tuple[RowKey, ...]
     off_by: int
     """How far the revision it expects is from the true one."""
@@ -32,7 +32,7 @@ def commits(draw: st.DrawFn) -> Commit:
     keys = st.sampled_from(KEYS)
     values = st.integers(0, 9).map(lambda number: b'{"n":%d}' % number)
     return Commit(
-        tuple(draw(st.lists(st.builds(Row, tables, keys, values), max_size=4))),
+        tuple(draw(st.lists(st.builds(StoredRow, tables, keys, values), max_size=4))),
         tuple(draw(st.lists(st.builds(RowKey, tables, keys), max_size=4))),
         draw(st.sampled_from((0, 0, 0, 0, -1, 1))),
         draw(st.sampled_from((0, 0, 0, 0, 0, 1))),

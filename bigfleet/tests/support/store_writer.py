@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 from bigfleet.coordinator.store.errors import DeposedError, StoreUnavailableError
-from bigfleet.coordinator.store.interface import Leadership, Row
-from bigfleet.coordinator.store.opening import Engine
+from bigfleet.coordinator.store.factory import Engine
+from bigfleet.coordinator.store.interface import Leadership, StoredRow
 from storing import engine_at
 
 TABLE = "moves"
@@ -31,7 +31,7 @@ async def write(store: Engine, leadership: Leadership) -> None:
     number = max((int(row.key) for row in loaded.rows), default=0)
     while True:
         number += 1
-        row = Row(TABLE, str(number), b'{"term":%d}' % leadership.term)
+        row = StoredRow(TABLE, str(number), b'{"term":%d}' % leadership.term)
         revision = await store.commit([row], [], revision, leadership)
         say("wrote", number)
 

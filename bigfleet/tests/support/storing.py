@@ -9,8 +9,14 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from bigfleet.coordinator.store.interface import Leadership, Row, RowKey, StoreCounts, StorePlace
-from bigfleet.coordinator.store.opening import Engine, open_store
+from bigfleet.coordinator.store.factory import Engine, open_store
+from bigfleet.coordinator.store.interface import (
+    Leadership,
+    RowKey,
+    StoreCounts,
+    StoredRow,
+    StorePlace,
+)
 
 T = TypeVar("T")
 
@@ -81,6 +87,6 @@ async def cancelled(task: asyncio.Task[T]) -> None:
         await task
 
 
-def domain(name: str, shard: str) -> Row:
+def domain(name: str, shard: str) -> StoredRow:
     """An assignment, as the coordinator would write it."""
-    return Row("domains", f"rack/{name}", b'{"shard":"%s"}' % shard.encode())
+    return StoredRow("domains", f"rack/{name}", b'{"shard":"%s"}' % shard.encode())

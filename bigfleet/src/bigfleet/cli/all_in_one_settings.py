@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from bigfleet.coordinator.settings import CoordinatorSettings
+from bigfleet.coordinator.server.settings import CoordinatorSettings
 from bigfleet.observe.addresses import Listen, Pages
 from bigfleet.observe.refusing import refusal
 from bigfleet.observe.settings import Texts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bigfleet.cli.helping import examples
 
 if TYPE_CHECKING:
-    from bigfleet.coordinator.settings import CoordinatorSettings
+    from bigfleet.coordinator.server.settings import CoordinatorSettings
 
 SWITCH_SECONDS: Final = 0.0005
 EXAMPLES = examples(
@@ -23,10 +23,10 @@ async def serve_coordinator(
 ) -> None:
     """Serve a coordinator until told to stop; `flags` is what the names of its flags begin with."""
     from bigfleet.cli.process import version
-    from bigfleet.coordinator.server import Serving, serve
-    from bigfleet.coordinator.store.opening import open_store
+    from bigfleet.coordinator.server.process import CoordinatorOptions, serve
+    from bigfleet.coordinator.store.factory import open_store
 
-    serving = Serving(
+    serving = CoordinatorOptions(
         replica=settings.replica,
         place=settings.store_place(),
         listen=settings.listen,
@@ -56,7 +56,7 @@ def coordinator_refusals() -> tuple[type[Exception], ...]:
 def coordinator_command() -> Any:
     """The command, with a flag for every setting."""
     from bigfleet.cli.process import process_command
-    from bigfleet.coordinator.settings import CoordinatorSettings
+    from bigfleet.coordinator.server.settings import CoordinatorSettings
 
     command = process_command(CoordinatorSettings, serve_coordinator, coordinator_refusals())
     command.__doc__ = "Run a coordinator: which shard has what, and machines that change shards."

@@ -1,17 +1,16 @@
-"""The coordinator: the slow facts of a fleet, and machines that change their shard.
+"""The coordinator: the slow facts of a fleet, and the moves of machines between shards.
 
-    ports         what it needs from outside: time, a place for slow work
-    pauses        how long to wait before the next try
-    state         the facts as tables; commands, the rules that refuse them, the rows they write
-    store         where rows are kept and who leads: SQLite for one replica, etcd for three
-    leading       becoming the leader, being it, losing it
-    reports       what shards said last, in the leader's memory
-    instructions  what shards are told until they say how it went
-    assignments   what a shard is given: domains, clusters, quotas, providers
-    rebalance     which machines should change their shard
-    coordinator   all of it put together, without a transport
-    service       the calls over gRPC; server: the process
+Rooms, high to low; a room imports rooms below it only:
+
+    server      the process: gRPC service, report handler, listings, settings
+    rebalance   which machines should change their shard, and each move until it ends
+    leadership  the election loop, and the state that a leader holds
+    reports     what shards reported last, what goes back to them: instructions, assignments
+    state       the facts as tables; commands, the rules that refuse them, the rows they write
+    store       where rows are kept and who leads: SQLite for one replica, etcd for three
+
+Beside the rooms: `errors`, and `ports`, which holds what a coordinator needs from outside.
 
 It decides no provisioning and is never on a shard's hot path. It never imports the shard: they
-meet on the wire.
+meet on the wire. The words are those of docs/internals/glossary.md.
 """

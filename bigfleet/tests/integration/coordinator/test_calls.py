@@ -9,8 +9,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from bigfleet.coordinator.service import CHUNK_BYTES, SERVICE
-from bigfleet.coordinator.state import Move, Phase, PlanMoves, StepMove, Tier
+from bigfleet.coordinator.server.service import CHUNK_BYTES, SERVICE
+from bigfleet.coordinator.state import Move, MovePhase, PlanMoves, StepMove, Tier
 from bigfleet.coordinator.store.errors import SnapshotError, StoreError, StoreUnavailableError
 from bigfleet.coordinator.store.interface import Snapshot
 from bigfleet.wire.channel import open_channel
@@ -39,7 +39,7 @@ class Served:
 async def there() -> AsyncIterator[Served]:
     fleet = Fleet()
     async with served(fleet) as address, open_channel(address, None) as channel:
-        await holds(lambda: fleet.coordinator.leading.is_leader)
+        await holds(lambda: fleet.coordinator.election.is_leader)
         yield Served(fleet, channel)
 
 
@@ -110,10 +110,10 @@ async def test_lists_are_in_their_promised_orders(two_shards: Served) -> None:
 
 
 async def test_before_the_first_heartbeat_of_this_leader_it_is_0(two_shards: Served) -> None:
-    reign = two_shards.fleet.coordinator.lead()
+    leader_state = two_shards.fleet.coordinator.lead()
     await two_shards.fleet.store.shared.depose()
-    await holds(lambda: two_shards.fleet.coordinator.leading.is_leader)
-    assert two_shards.fleet.coordinator.lead() is not reign
+    await holds(lambda: two_shards.fleet.coordinator.election.is_leader)
+    assert two_shards.fleet.coordinator.lead() is not leader_state
     shards = await two_shards.answer("ListShards", pb.ListShardsRequest())
     assert isinstance(shards, pb.ListShardsResponse)
     assert [one.last_heartbeat_unix_ns for one in shards.shards] == [0, 0]
@@ -200,7 +200,7 @@ async def test_a_follower_refuses_everything_and_names_the_leader() -> None:
     shared = Shared()
     leader, follower = Fleet(MemoryStore(shared), "c-1"), Fleet(MemoryStore(shared), "c-2")
     async with served(leader) as address:
-        await holds(lambda: leader.coordinator.leading.is_leader)
+        await holds(lambda: leader.coordinator.election.is_leader)
         async with served(follower) as other, open_channel(other, None) as channel:
             await holds(lambda: follower.coordinator.not_ready() == "")
             calls = {**READS, **WRITES, "ReportShard": pb.ShardReport()}
@@ -248,7 +248,7 @@ async def test_a_snapshot_that_cannot_be_had_says_why(there: Served) -> None:
 async def test_moves_are_listed_and_those_that_are_over_when_asked(two_shards: Served) -> None:
     moves = (Move("m-1", Tier.IDLE, "s-1", "s-2", 3), Move("m-2", Tier.PREEMPT, "s-2", "s-1", 1))
     await two_shards.fleet.coordinator.apply(PlanMoves(moves))
-    step = StepMove("m-1", Phase.ABANDONED, ("a",), reason="none to give")
+    step = StepMove("m-1", MovePhase.ABANDONED, ("a",), reason="none to give")
     await two_shards.fleet.coordinator.apply(step)
     open_ones = await two_shards.answer("ListMoves", pb.ListMovesRequest())
     assert isinstance(open_ones, pb.ListMovesResponse)

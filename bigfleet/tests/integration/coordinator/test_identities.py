@@ -64,7 +64,7 @@ async def there(tmp_path: Path, ca: trustme.CA) -> AsyncIterator[Guarded]:
     fleet = Fleet()
     files = write_files(tmp_path / "server", ca, CALLERS["admin"])
     async with served(fleet, files) as address:
-        await holds(lambda: fleet.coordinator.leading.is_leader)
+        await holds(lambda: fleet.coordinator.election.is_leader)
         yield Guarded(fleet, address, tmp_path, ca)
 
 

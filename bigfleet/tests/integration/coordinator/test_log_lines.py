@@ -11,9 +11,9 @@ import pytest
 import trustme
 from log_lines import Line, Said, look_for, of_records, promised
 
-from bigfleet.coordinator.server import Listening, Serving, serve
-from bigfleet.coordinator.store.interface import Store, StorePlace
-from bigfleet.coordinator.store.opening import open_store
+from bigfleet.coordinator.server.process import CoordinatorOptions, RunningCoordinator, serve
+from bigfleet.coordinator.store.factory import open_store
+from bigfleet.coordinator.store.interface import StateStore, StorePlace
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from certificates import write_files
@@ -63,16 +63,18 @@ def test_a_line_is_said_with_its_level_and_its_keys(said: list[Said], line: Line
     look_for(line, said)
 
 
-async def _lives(settings: Serving, enough: str, ear: Ear, store: Store | None = None) -> None:
+async def _lives(
+    settings: CoordinatorOptions, enough: str, ear: Ear, store: StateStore | None = None
+) -> None:
     """A coordinator's process, inside this one, until it has said enough."""
     stop = asyncio.Event()
-    there: asyncio.Future[Listening] = asyncio.get_running_loop().create_future()
+    there: asyncio.Future[RunningCoordinator] = asyncio.get_running_loop().create_future()
     make = open_store if store is None else lambda *_: store
     life = asyncio.create_task(serve(settings, stop, make, on_listening=there.set_result))
     try:
         listening = await there
         if store is None:
-            await holds(lambda: listening.coordinator.leading.is_leader)
+            await holds(lambda: listening.coordinator.election.is_leader)
             async with open_channel(listening.address, None) as channel:
                 report = pb.ShardReport(shard_id="s-1", shard_epoch=1, cycle=1)
                 assert (await call(channel, "ReportShard", report)).code == "OK"
@@ -82,8 +84,8 @@ async def _lives(settings: Serving, enough: str, ear: Ear, store: Store | None =
         await life
 
 
-def _serving(folder: Path, exports: Path | None = None) -> Serving:
-    return Serving(
+def _serving(folder: Path, exports: Path | None = None) -> CoordinatorOptions:
+    return CoordinatorOptions(
         replica="c-1",
         place=StorePlace("sqlite", "c-1", folder),
         listen="127.0.0.1:0",
@@ -110,7 +112,7 @@ async def _strangers(folder: Path) -> None:
     ca, fleet = trustme.CA(), Fleet()
     files = write_files(folder / "server", ca, ["bigfleet://admin"])
     async with served(fleet, files) as address:
-        await holds(lambda: fleet.coordinator.leading.is_leader)
+        await holds(lambda: fleet.coordinator.election.is_leader)
         stranger = write_files(folder / "stranger", ca, NOBODY).read()
         async with open_channel(address, stranger) as channel:
             for method, request in (

@@ -13,19 +13,19 @@ from urllib.request import urlopen
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from bigfleet.coordinator.server import Listening, Serving, serve
-from bigfleet.coordinator.service import SERVICE
+from bigfleet.coordinator.server.process import CoordinatorOptions, RunningCoordinator, serve
+from bigfleet.coordinator.server.service import SERVICE
 from bigfleet.coordinator.store.errors import StoreLockedError
+from bigfleet.coordinator.store.factory import open_store
 from bigfleet.coordinator.store.interface import StorePlace
-from bigfleet.coordinator.store.opening import open_store
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinator_calls import call, holds
 from memory_store import MemoryStore
 
 
-def serving(folder: Path, export_dir: Path | None = None) -> Serving:
-    return Serving(
+def serving(folder: Path, export_dir: Path | None = None) -> CoordinatorOptions:
+    return CoordinatorOptions(
         replica="c-1",
         place=StorePlace("sqlite", "c-1", folder),
         listen="127.0.0.1:0",
@@ -36,7 +36,9 @@ def serving(folder: Path, export_dir: Path | None = None) -> Serving:
 
 
 @asynccontextmanager
-async def process(settings: Serving, make_store: object = open_store) -> AsyncIterator[Listening]:
+async def process(
+    settings: CoordinatorOptions, make_store: object = open_store
+) -> AsyncIterator[RunningCoordinator]:
     """A coordinator's process, inside this one."""
     stop, there = asyncio.Event(), asyncio.get_running_loop().create_future()
     life = asyncio.create_task(
@@ -67,7 +69,7 @@ async def test_it_starts_alone_serves_and_keeps_what_it_was_told(
     caplog.set_level(logging.INFO)
     report = pb.ShardReport(shard_id="s-1", shard_epoch=1, cycle=1, known_clusters=["c"])
     async with process(serving(tmp_path / "data", tmp_path / "exports")) as one:
-        await holds(lambda: one.coordinator.leading.is_leader)
+        await holds(lambda: one.coordinator.election.is_leader)
         async with open_channel(one.address, None) as channel:
             assert (await call(channel, "ReportShard", report)).code == "OK"
             saved = await call(channel, "SnapshotSave", pb.SnapshotSaveRequest())
@@ -87,7 +89,7 @@ async def test_it_starts_alone_serves_and_keeps_what_it_was_told(
         assert await asyncio.to_thread(page, one.metrics_address, "/readyz") == (200, "ok\n")
 
     async with process(serving(tmp_path / "data")) as again:
-        await holds(lambda: again.coordinator.leading.is_leader)
+        await holds(lambda: again.coordinator.election.is_leader)
         assert again.coordinator.lead().term == 2
         async with open_channel(again.address, None) as channel:
             said = await call(channel, "ListClusters", pb.ListClustersRequest())
@@ -109,7 +111,7 @@ async def test_it_starts_alone_serves_and_keeps_what_it_was_told(
 
 async def test_two_processes_do_not_share_a_file(tmp_path: Path) -> None:
     async with process(serving(tmp_path)) as one:
-        await holds(lambda: one.coordinator.leading.is_leader)
+        await holds(lambda: one.coordinator.election.is_leader)
         with pytest.raises(StoreLockedError):
             async with asyncio.timeout(20):
                 await serve(serving(tmp_path), asyncio.Event(), open_store)

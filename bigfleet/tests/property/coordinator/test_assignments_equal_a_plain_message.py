@@ -5,21 +5,21 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigfleet.coordinator.assignments import Answer, Assignments
+from bigfleet.coordinator.reports.assignments import AssignmentTable, ReportReply
 from bigfleet.coordinator.state import (
     AddShard,
     AssignDomain,
     Command,
     ContactClusters,
+    FleetState,
     RefusalError,
     RemoveShard,
-    State,
     UnassignDomain,
     apply,
     rows_of,
     state_of,
 )
-from bigfleet.coordinator.store.interface import Row as Stored
+from bigfleet.coordinator.store.interface import StoredRow as Stored
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 SHARDS = ("s-1", "s-2", "s-3")
@@ -38,7 +38,7 @@ def rows(domains: list[pb.DomainAssignment]) -> list[Row]:
     return sorted((one.shard_id, one.topology_key, one.topology_value) for one in domains)
 
 
-def plain(state: State, shard: str) -> tuple[object, ...]:
+def plain(state: FleetState, shard: str) -> tuple[object, ...]:
     """Straight from the tables."""
     everyone = sorted((owner, key, value) for (key, value), owner in state.domains.items())
     return (
@@ -53,8 +53,8 @@ def plain(state: State, shard: str) -> tuple[object, ...]:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(COMMANDS, st.booleans()), max_size=30))
 def test_an_answer_says_what_the_tables_say(story: list[tuple[Command, bool]]) -> None:
-    state = State()
-    assignments = Assignments(state)
+    state = FleetState()
+    assignments = AssignmentTable(state)
     kept: dict[tuple[str, str], bytes] = {}
     for now, (command, reloaded) in enumerate(story, 1):
         try:
@@ -70,7 +70,7 @@ def test_an_answer_says_what_the_tables_say(story: list[tuple[Command, bool]]) -
             state.become(state_of(Stored(t, k, v) for (t, k), v in kept.items()))
         for shard in SHARDS:
             head = pb.ReportAck(coordinator_term=3, acknowledged=True)
-            sent = Answer(head, assignments.of(shard)).to_proto()
+            sent = ReportReply(head, assignments.of(shard)).to_proto()
             got = sent.assignments
             assert sent.coordinator_term == 3
             assert (

@@ -10,13 +10,13 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigfleet.coordinator.assignments import Assignments
+from bigfleet.coordinator.reports.assignments import AssignmentTable
 from bigfleet.coordinator.state import (
     AddShard,
     AssignDomain,
+    FleetState,
     RefusalError,
     RemoveShard,
-    State,
     UnassignDomain,
     apply,
     state_of,
@@ -53,7 +53,7 @@ class Model:
         self.domains: dict[tuple[str, str], str] = {}
         self.order: list[str] = []
 
-    def follow(self, state: State) -> None:
+    def follow(self, state: FleetState) -> None:
         self.domains = dict(state.domains)
         used = {key for key, _ in self.domains}
         self.order = [key for key in self.order if key in used]
@@ -67,10 +67,10 @@ class Model:
         return default
 
 
-async def owners(state: State) -> dict[str, list[str]]:
+async def owners(state: FleetState) -> dict[str, list[str]]:
     """Per machine, the shards that say it is theirs."""
     found: dict[str, list[str]] = {machine.id: [] for machine in MACHINES}
-    assignments = Assignments(state)
+    assignments = AssignmentTable(state)
     for shard in state.shards:
         said = pb.ShardAssignments.FromString(b"".join(assignments.of(shard)))
         ownership = Ownership(MemoryDisk(), at_once)
@@ -91,7 +91,7 @@ async def owners(state: State) -> dict[str, list[str]]:
 
 @given(st.lists(commands(), max_size=25))
 def test_every_machine_is_one_shards(asked: list[Command]) -> None:
-    state, model, now = State(), Model(), 1
+    state, model, now = FleetState(), Model(), 1
     for command in (*(AddShard(name, f"{name}:1") for name in SHARDS), *asked):
         try:
             # Some at the same moment, as a clock that stands still would have it.

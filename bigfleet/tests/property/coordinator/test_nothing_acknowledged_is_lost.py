@@ -16,7 +16,7 @@ import pytest
 from bigfleet.coordinator.errors import CoordinatorError, NotLeaderError, WriteFailedError
 from bigfleet.coordinator.state import AssignDomain, UnassignDomain, state_of
 from bigfleet.coordinator.store.errors import StoreUnavailableError
-from bigfleet.coordinator.store.interface import Leadership, Loaded, Row, RowKey
+from bigfleet.coordinator.store.interface import Leadership, LoadedRows, RowKey, StoredRow
 from coordinators import Fleet, running
 from memory_store import MemoryStore, Shared
 from sim.loop import virtual_loop
@@ -30,13 +30,13 @@ class FaultyStore(MemoryStore):
         self._rng = rng
         self.is_well = False
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedRows:
         await self._trouble()
         return await super().load()
 
     async def commit(
         self,
-        puts: Sequence[Row],
+        puts: Sequence[StoredRow],
         deletes: Sequence[RowKey],
         expected_revision: int,
         leadership: Leadership,
@@ -121,7 +121,7 @@ class Story:
             for store in self.stores:
                 store.is_well = True
             await asyncio.sleep(10)
-        rows = [Row(key.table, key.key, value) for key, value in self.shared.rows.items()]
+        rows = [StoredRow(key.table, key.key, value) for key, value in self.shared.rows.items()]
         domains = state_of(rows).domains
         for domain, may in self.wanted.items():
             assert domains.get(domain) in may, domain

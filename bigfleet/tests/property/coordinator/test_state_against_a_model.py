@@ -13,21 +13,21 @@ from bigfleet.coordinator.state import (
     BindCluster,
     Command,
     ContactClusters,
+    FleetState,
     ForgetAddress,
-    Provider,
+    ProviderEntry,
     RefusalError,
     RegisterProvider,
     RemoveProvider,
     RemoveShard,
     SetQuota,
-    State,
     UnassignDomain,
     apply,
     rows_of,
     state_of,
 )
 from bigfleet.coordinator.state.rows import all_rows
-from bigfleet.coordinator.store.interface import Row
+from bigfleet.coordinator.store.interface import StoredRow
 
 SHARDS = st.sampled_from(["s-1", "s-2", "s/3", ""])
 NAMES = st.sampled_from(["a", "b/c", "ü %2F", ""])
@@ -51,7 +51,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     ),
     st.builds(
         RegisterProvider,
-        st.builds(Provider, NAMES, NAMES, NAMES, st.lists(SHARDS, max_size=2).map(tuple)),
+        st.builds(ProviderEntry, NAMES, NAMES, NAMES, st.lists(SHARDS, max_size=2).map(tuple)),
     ),
     st.builds(RemoveProvider, NAMES),
 )
@@ -69,7 +69,7 @@ class Model:
     clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
     domains: dict[tuple[str, str], str] = field(default_factory=dict)
     quotas: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
-    providers: dict[str, Provider] = field(default_factory=dict)
+    providers: dict[str, ProviderEntry] = field(default_factory=dict)
 
     def _need(self, code: str, *holds: bool) -> None:
         if not all(holds):
@@ -155,11 +155,11 @@ class Kept:
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], bytes] = {}
 
-    def loaded(self) -> State:
-        return state_of(Row(table, key, value) for (table, key), value in self.rows.items())
+    def loaded(self) -> FleetState:
+        return state_of(StoredRow(table, key, value) for (table, key), value in self.rows.items())
 
 
-def seen(state: State) -> object:
+def seen(state: FleetState) -> object:
     """The tables as the model writes them."""
     return (
         {k: (v.address, v.registered_at, v.since) for k, v in state.shards.items()},
@@ -173,7 +173,7 @@ def seen(state: State) -> object:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(COMMANDS, max_size=40))
 def test_the_tables_hold_and_refuse_what_the_model_does(commands: list[Command]) -> None:
-    state, model, kept = State(), Model(), Kept()
+    state, model, kept = FleetState(), Model(), Kept()
     for now, command in enumerate(commands, 1):
         before, revision = model.assigned(), state.revision
         refused = expected = ""
@@ -203,7 +203,7 @@ def test_the_tables_hold_and_refuse_what_the_model_does(commands: list[Command])
     assert {(row.table, row.key): row.value for row in all_rows(state)} == kept.rows
 
 
-def _indexes_agree(state: State) -> None:
+def _indexes_agree(state: FleetState) -> None:
     for shard in ("s-1", "s-2", "s/3"):
         assert set(state.domains_of(shard)) == {k for k, v in state.domains.items() if v == shard}
         assert state.clusters_of(shard) == {

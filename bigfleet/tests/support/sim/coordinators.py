@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from bigfleet.coordinator.coordinator import Coordinator
-from bigfleet.coordinator.coordinator import World as Around
 from bigfleet.coordinator.errors import CoordinatorError, NotLeaderError
 from bigfleet.coordinator.rebalance import FleetRebalancer
+from bigfleet.coordinator.server.coordinator import Coordinator
+from bigfleet.coordinator.server.coordinator import CoordinatorEnvironment as Around
 from bigfleet.coordinator.state import Command, Move, RefusalError, state_of
-from bigfleet.coordinator.store.interface import Row
+from bigfleet.coordinator.store.interface import StoredRow
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet.shard.peers.errors import ReportError
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
@@ -95,7 +95,7 @@ class CoordinatorHost:
 
     async def apply(self, *commands: Command) -> None:
         """What an administrator wants, once somebody leads."""
-        while self._coordinator is None or not self._coordinator.leading.is_leader:  # noqa: ASYNC110
+        while self._coordinator is None or not self._coordinator.election.is_leader:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         for command in commands:
             await self._coordinator.apply(command)
@@ -103,18 +103,18 @@ class CoordinatorHost:
     def moves(self) -> list[Move]:
         """All moves it knows; none while nobody leads."""
         coordinator = self._coordinator
-        if coordinator is None or not self.process.alive or not coordinator.leading.is_leader:
+        if coordinator is None or not self.process.alive or not coordinator.election.is_leader:
             return []
         return list(coordinator.lead().state.moves.values())
 
     def stored_moves(self) -> list[Move]:
         """All moves of its store, whoever leads."""
-        rows = [Row(key.table, key.key, value) for key, value in self.shelf.rows.items()]
+        rows = [StoredRow(key.table, key.key, value) for key, value in self.shelf.rows.items()]
         return list(state_of(rows).moves.values())
 
     def clusters(self) -> dict[str, str]:
         """Which cluster is bound to which shard, in its store."""
-        rows = [Row(key.table, key.key, value) for key, value in self.shelf.rows.items()]
+        rows = [StoredRow(key.table, key.key, value) for key, value in self.shelf.rows.items()]
         return {name: bound.shard for name, bound in state_of(rows).clusters.items()}
 
     async def report(self, encoded: bytes) -> pb.ReportAck | ReportError:

@@ -12,12 +12,19 @@ from random import Random
 from typing import Final
 
 from bigfleet.coordinator.store.errors import (
-    ConflictError,
     DeposedError,
     SnapshotMissingError,
+    StoreConflictError,
     StoreUnavailableError,
 )
-from bigfleet.coordinator.store.interface import Leader, Leadership, Loaded, Row, RowKey, Snapshot
+from bigfleet.coordinator.store.interface import (
+    Leader,
+    Leadership,
+    LoadedRows,
+    RowKey,
+    Snapshot,
+    StoredRow,
+)
 
 _SECONDS: Final = 0.02
 
@@ -35,7 +42,7 @@ class Shelf:
 
 
 class SimStore:
-    """`bigfleet.coordinator.store.interface.Store` of one life of a coordinator."""
+    """`bigfleet.coordinator.store.interface.StateStore` of one life of a coordinator."""
 
     def __init__(self, shelf: Shelf, rng: Random) -> None:
         self._shelf, self._rng = shelf, rng
@@ -60,17 +67,17 @@ class SimStore:
         """Lead no more."""
         leadership.lost.set()
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedRows:
         """All rows."""
         await self._pass_time()
-        rows = [Row(key.table, key.key, value) for key, value in self._shelf.rows.items()]
-        loaded = Loaded(rows, self._shelf.revision)
+        rows = [StoredRow(key.table, key.key, value) for key, value in self._shelf.rows.items()]
+        loaded = LoadedRows(rows, self._shelf.revision)
         await self._pass_time()
         return loaded
 
     async def commit(
         self,
-        puts: Sequence[Row],
+        puts: Sequence[StoredRow],
         deletes: Sequence[RowKey],
         expected_revision: int,
         leadership: Leadership,
@@ -84,7 +91,7 @@ class SimStore:
             leadership.lost.set()
             raise DeposedError(f"term {leadership.term} is over")
         if expected_revision != shelf.revision:
-            raise ConflictError(f"at {shelf.revision}, not at {expected_revision}")
+            raise StoreConflictError(f"at {shelf.revision}, not at {expected_revision}")
         for gone in deletes:
             shelf.rows.pop(gone, None)
         shelf.rows.update({RowKey(row.table, row.key): row.value for row in puts})

@@ -15,8 +15,8 @@ from bigfleet.coordinator.state import (
     AddShard,
     AssignDomain,
     Command,
-    Phase,
-    Provider,
+    MovePhase,
+    ProviderEntry,
     RegisterProvider,
     SetQuota,
 )
@@ -158,7 +158,7 @@ class World:
     def moves_done(self) -> int:
         """Moves between shards that were carried out and are still known."""
         known = [] if self.coordinator is None else self.coordinator.stored_moves()
-        return sum(move.phase is Phase.DONE for move in known)
+        return sum(move.phase is MovePhase.DONE for move in known)
 
     def _administered(self) -> list[Command]:
         """What an administrator sets up before the shards of a fleet are started."""
@@ -166,7 +166,7 @@ class World:
         for zone, name in zip(ZONES, self.hosts, strict=False):
             commands.append(AssignDomain(LABEL_ZONE, zone, name))
         for name in self.providers:
-            commands.append(RegisterProvider(Provider(name, f"{name}:9001", REGION)))
+            commands.append(RegisterProvider(ProviderEntry(name, f"{name}:9001", REGION)))
             if self.plan.quota_share:
                 slots = len(self.providers[name].slots)
                 each = max(1, int(slots * self.plan.quota_share / len(self.hosts)))

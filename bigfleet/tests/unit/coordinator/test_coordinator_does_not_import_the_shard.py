@@ -21,6 +21,6 @@ def test_coordinator_does_not_import_the_shard() -> None:
     count, loaded = ran.stdout.splitlines()
     modules = loaded.split()
     assert int(count) > 10
-    assert "bigfleet.coordinator.service" in modules
+    assert "bigfleet.coordinator.server.service" in modules
     forbidden = ("bigfleet.shard", "bigfleet.decision", "bigfleet.inventory", "bigfleet.cli")
     assert [name for name in modules if name.startswith(forbidden)] == []

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bigfleet.coordinator import listing
-from bigfleet.coordinator.instructions import Ended
-from bigfleet.coordinator.rebalancer import NoRebalancer
-from bigfleet.coordinator.reign import Reign
+from bigfleet.coordinator.leadership.leader_state import LeaderState
+from bigfleet.coordinator.leadership.rebalancer import NoRebalancer
+from bigfleet.coordinator.reports.instructions import EndedInstruction
+from bigfleet.coordinator.server import listings
 from bigfleet.coordinator.state import AssignDomain, RemoveShard, UnassignDomain
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinators import Fleet, leading
@@ -22,9 +22,9 @@ class Listener(NoRebalancer):
     """Remembers what it was told."""
 
     def __init__(self) -> None:
-        self.heard: list[Ended] = []
+        self.heard: list[EndedInstruction] = []
 
-    def acknowledged(self, reign: Reign, ended: Ended) -> None:
+    def acknowledged(self, leader_state: LeaderState, ended: EndedInstruction) -> None:
         self.heard.append(ended)
 
 
@@ -109,7 +109,7 @@ async def test_a_failed_instruction_is_recorded_and_tried_three_times(
     failed = Ack(instruction_id="m-1/pick", outcome=outcome, reason="disk full")
     for tries in (1, 2):
         assert await told(fleet, failed) == ["m-1/pick"]
-        (seen,) = listing.instructions(fleet.coordinator.lead(), "s-1").instructions
+        (seen,) = listings.instructions(fleet.coordinator.lead(), "s-1").instructions
         assert (seen.tries, seen.last_outcome, seen.last_reason) == (tries, read_as, "disk full")
     with caplog.at_level(logging.WARNING):
         assert await told(fleet, failed) == []
@@ -171,7 +171,7 @@ async def test_instructions_are_listed_by_shard_then_number(fleet: Fleet) -> Non
     instructions = fleet.coordinator.lead().instructions
     for shard in ("s-1", "s-0", "s-1"):
         instructions.give(shard, pb.CrossShardDrain(count=1))
-    listed = listing.instructions(fleet.coordinator.lead(), "").instructions
+    listed = listings.instructions(fleet.coordinator.lead(), "").instructions
     assert [(one.shard_id, one.instruction.sequence_number) for one in listed] == [
         ("s-0", 2), ("s-1", 1), ("s-1", 3)
     ]  # fmt: skip

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bigfleet.coordinator.errors import NotLeaderError, WriteFailedError
-from bigfleet.coordinator.rebalancer import NoRebalancer
-from bigfleet.coordinator.reign import Reign
+from bigfleet.coordinator.leadership.leader_state import LeaderState
+from bigfleet.coordinator.leadership.rebalancer import NoRebalancer
 from bigfleet.coordinator.state import (
     AssignDomain,
     BindCluster,
@@ -61,9 +61,11 @@ async def test_a_follower_names_the_leader_and_takes_over_with_everything() -> N
         assert refusal.value.leader == "c-1:7790"
 
         await shared.depose()
-        await until(lambda: two.coordinator.leading.is_leader or one.coordinator.leading.is_leader)
+        await until(
+            lambda: two.coordinator.election.is_leader or one.coordinator.election.is_leader
+        )
         # Whoever won: the other one knows it, and nothing acknowledged is lost.
-        winner, loser = (two, one) if two.coordinator.leading.is_leader else (one, two)
+        winner, loser = (two, one) if two.coordinator.election.is_leader else (one, two)
         await until(lambda: loser.value("raft_term") == 2)
         answer = await winner.report("s-1", shard_epoch=1, cycle=1)
         assert answer.coordinator_term == 2
@@ -84,7 +86,7 @@ async def test_a_replica_that_stops_lets_another_lead() -> None:
         life = asyncio.create_task(two.coordinator.run())
         await until(lambda: two.coordinator.not_ready() == "")
     assert one.store.is_closed
-    await until(lambda: two.coordinator.leading.is_leader)
+    await until(lambda: two.coordinator.election.is_leader)
     life.cancel()
     await asyncio.gather(life, return_exceptions=True)
 
@@ -104,12 +106,12 @@ async def test_while_it_loads_a_replica_does_not_name_itself() -> None:
             fleet.coordinator.lead()
         assert refusal.value.leader == ""
         loading.set()
-        await until(lambda: fleet.coordinator.leading.is_leader)
+        await until(lambda: fleet.coordinator.election.is_leader)
 
 
 async def test_a_lease_that_ran_out_is_noticed_before_any_answer(fleet: Fleet) -> None:
-    reign = fleet.coordinator.lead()
-    object.__setattr__(reign.leadership, "confirmed", lambda: False)
+    leader_state = fleet.coordinator.lead()
+    object.__setattr__(leader_state.leadership, "confirmed", lambda: False)
     with pytest.raises(NotLeaderError):
         await fleet.report("s-1")
 
@@ -124,7 +126,7 @@ def test_a_store_that_is_away_is_waited_for() -> None:
             why = fleet.coordinator.not_ready()
             fleet.store.shared.is_away = False
             await asyncio.sleep(1.5)
-            return why, fleet.coordinator.leading.is_leader, begun
+            return why, fleet.coordinator.election.is_leader, begun
 
     why, leads, _ = virtual_loop(1).run(story())
     assert "no leader is known" in why
@@ -145,7 +147,7 @@ def test_a_disk_that_is_full_when_it_campaigns_is_waited_for() -> None:
         fleet.store.campaign = campaign_without_room  # type: ignore[method-assign]
         async with running(fleet):
             await asyncio.sleep(15)
-            return fleet.coordinator.leading.is_leader
+            return fleet.coordinator.election.is_leader
 
     assert virtual_loop(1).run(story())
 
@@ -274,11 +276,11 @@ class Failing(NoRebalancer):
     def __init__(self) -> None:
         self.begun = 0
 
-    async def run(self, reign: Reign) -> None:
+    async def run(self, leader_state: LeaderState) -> None:
         self.begun += 1
         if self.begun == 1:
             raise ZeroDivisionError
-        await super().run(reign)
+        await super().run(leader_state)
 
 
 def test_a_duty_that_fails_is_taken_up_again() -> None:
@@ -286,7 +288,7 @@ def test_a_duty_that_fails_is_taken_up_again() -> None:
         rebalancer = Failing()
         async with leading(Fleet(rebalancer=rebalancer)) as fleet:
             await asyncio.sleep(31)
-            assert fleet.coordinator.leading.is_leader
+            assert fleet.coordinator.election.is_leader
         return rebalancer.begun
 
     assert virtual_loop(1).run(story()) == 2

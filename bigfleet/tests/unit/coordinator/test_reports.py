@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bigfleet.coordinator import listing
 from bigfleet.coordinator.errors import NotLeaderError, WriteFailedError
+from bigfleet.coordinator.server import listings
 from bigfleet.coordinator.state import (
     AddShard,
     AssignDomain,
     BindCluster,
-    Provider,
+    ProviderEntry,
     RegisterProvider,
     RemoveShard,
     SetQuota,
@@ -33,7 +33,7 @@ async def fleet() -> AsyncIterator[Fleet]:
 
 
 def registered(fleet: Fleet) -> dict[str, str]:
-    shards = listing.shards(fleet.coordinator.lead()).shards
+    shards = listings.shards(fleet.coordinator.lead()).shards
     return {one.shard_id: one.address for one in shards}
 
 
@@ -47,10 +47,10 @@ async def test_the_first_report_registers(fleet: Fleet) -> None:
 async def test_a_new_address_registers_anew_and_keeps_everything(fleet: Fleet) -> None:
     await fleet.report("s-1", known_clusters=["c-1"])
     await fleet.coordinator.apply(AssignDomain("zone", "a", "s-1"))
-    before = listing.shards(fleet.coordinator.lead()).shards[0].registered_at_unix_ns
+    before = listings.shards(fleet.coordinator.lead()).shards[0].registered_at_unix_ns
     fleet.clock.advance(5)
     await fleet.report("s-1", shard_address="elsewhere:1")
-    entry = listing.shards(fleet.coordinator.lead()).shards[0]
+    entry = listings.shards(fleet.coordinator.lead()).shards[0]
     assert entry.address == "elsewhere:1"
     assert entry.registered_at_unix_ns == before + 5 * 10**9
     state = fleet.coordinator.lead().state
@@ -142,7 +142,7 @@ async def test_an_empty_list_clears_shortfalls_and_an_absent_summary_stays(fleet
     )
     await fleet.report(shortfalls=[lack], summary=pb.ShardSummary(total_machines=4))
     first = fleet.clock.now()
-    seen = listing.reports(fleet.coordinator.lead(), "").reports[0]
+    seen = listings.reports(fleet.coordinator.lead(), "").reports[0]
     assert seen.shortfalls[0].deficit.resources["cpu"] == "1"
     assert not seen.shortfalls[0].requirements
     heard = fleet.coordinator.lead().reports.get("s-1")
@@ -151,11 +151,11 @@ async def test_an_empty_list_clears_shortfalls_and_an_absent_summary_stays(fleet
 
     fleet.clock.advance(10)
     await fleet.report()
-    seen = listing.reports(fleet.coordinator.lead(), "s-1").reports[0]
+    seen = listings.reports(fleet.coordinator.lead(), "s-1").reports[0]
     assert not seen.shortfalls
     assert seen.summary.total_machines == 4
     assert seen.received_at_unix_ns == first
-    assert not listing.reports(fleet.coordinator.lead(), "s-9").reports
+    assert not listings.reports(fleet.coordinator.lead(), "s-9").reports
 
 
 async def test_first_contact_binds_and_is_permanent(
@@ -167,7 +167,7 @@ async def test_first_contact_binds_and_is_permanent(
         await fleet.report("s-2", known_clusters=["c-1", "c-2"])
     said = [one for one in caplog.records if "bound to another shard" in one.message]
     assert len(said) == 1
-    clusters = listing.clusters(fleet.coordinator.lead()).clusters
+    clusters = listings.clusters(fleet.coordinator.lead()).clusters
     assert [(one.cluster_id, one.shard_id) for one in clusters] == [("c-1", "s-1"), ("c-2", "s-2")]
     await fleet.coordinator.apply(BindCluster("c-1", "s-2"))
     assert (await fleet.report("s-2")).assignments.clusters == ["c-1", "c-2"]
@@ -203,9 +203,9 @@ async def test_a_fresh_shard_gets_everything_that_concerns_it(fleet: Fleet) -> N
         AssignDomain("zone", "a", "s-1"),
         AssignDomain("zone", "b", "s-2"),
         SetQuota("p", "eu", {"s-2": 5}),
-        RegisterProvider(Provider("p", "p:9001", "eu")),
-        RegisterProvider(Provider("q", "q:9001", "us", ("s-1",))),
-        RegisterProvider(Provider("r", "r:9001", "us", ("s-7",))),
+        RegisterProvider(ProviderEntry("p", "p:9001", "eu")),
+        RegisterProvider(ProviderEntry("q", "q:9001", "us", ("s-1",))),
+        RegisterProvider(ProviderEntry("r", "r:9001", "us", ("s-7",))),
     ):
         await fleet.coordinator.apply(command)
     one = (await fleet.report("s-1")).assignments
@@ -252,13 +252,13 @@ async def test_removing_a_shard_takes_everything_of_it(fleet: Fleet) -> None:
     await fleet.coordinator.apply(AssignDomain("zone", "a", "s-1"))
     await fleet.coordinator.apply(SetQuota("p", "", {"s-1": 1, "s-2": 2}))
     await fleet.coordinator.apply(RemoveShard("s-1"))
-    reign = fleet.coordinator.lead()
-    assert list(reign.state.shards) == ["s-2"]
-    assert not reign.state.clusters
-    assert not reign.state.domains
-    assert reign.state.quotas == {("p", ""): {"s-2": 2}}
-    assert [one.shard_id for one in reign.reports] == ["s-2"]
-    assert not list(reign.instructions)
+    leader_state = fleet.coordinator.lead()
+    assert list(leader_state.state.shards) == ["s-2"]
+    assert not leader_state.state.clusters
+    assert not leader_state.state.domains
+    assert leader_state.state.quotas == {("p", ""): {"s-2": 2}}
+    assert [one.shard_id for one in leader_state.reports] == ["s-2"]
+    assert not list(leader_state.instructions)
     assert fleet.value("shard_report_age_seconds", shard="s-1") is None
     assert fleet.value("shard_report_age_seconds", shard="s-2") == 0
 

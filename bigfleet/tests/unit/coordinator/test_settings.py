@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bigfleet.coordinator.settings import CoordinatorSettings
+from bigfleet.coordinator.server.settings import CoordinatorSettings
 from bigfleet.observe.settings import SettingsError
 
 ETCD = "etcd://e-1:2379,e-2:2379"

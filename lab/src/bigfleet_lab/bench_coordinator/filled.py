@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bigfleet.coordinator.state import Provider, State
+from bigfleet.coordinator.state import FleetState, ProviderEntry
 from bigfleet.coordinator.state.changes import REVISION
 from bigfleet.coordinator.state.rows import all_rows
-from bigfleet.coordinator.state.values import Binding, Shard
-from bigfleet.coordinator.store.interface import Over, StorePlace
-from bigfleet.coordinator.store.opening import open_store
+from bigfleet.coordinator.state.values import ClusterBinding, ShardEntry
+from bigfleet.coordinator.store.factory import open_store
+from bigfleet.coordinator.store.interface import RestoreScope, StorePlace
 from bigfleet.observe.process import SystemClock, Threads
 
 RACK: Final = "bench.bigfleet/rack"
@@ -45,38 +45,38 @@ def rack_name(number: int) -> str:
     return f"room-{number // 500:03d}-rack-{number:06d}"
 
 
-def crowd_state(size: Size) -> State:
+def crowd_state(size: Size) -> FleetState:
     """Shards that own racks and serve clusters."""
-    state = State()
+    state = FleetState()
     for number, shard_id in enumerate(size.shard_ids()):
-        state.put("shards", shard_id, Shard(f"{shard_id}:7780", 1, 1 + number))
+        state.put("shards", shard_id, ShardEntry(f"{shard_id}:7780", 1, 1 + number))
         for cluster in size.clusters_of(number):
-            state.put("clusters", cluster, Binding(shard_id, 1))
+            state.put("clusters", cluster, ClusterBinding(shard_id, 1))
         for rack in size.racks_of(number):
             state.put("domains", (RACK, rack), shard_id)
     state.put("meta", REVISION, 1)
     return state
 
 
-def zones_state(shards: int, provider: str) -> State:
+def zones_state(shards: int, provider: str) -> FleetState:
     """A zone for each shard, and one provider for all of them."""
-    state = State()
+    state = FleetState()
     for number in range(shards):
         shard_id = f"s-{number}"
-        state.put("shards", shard_id, Shard("", 1, 1 + number))
+        state.put("shards", shard_id, ShardEntry("", 1, 1 + number))
         state.put("domains", (ZONE, f"zone-{number}"), shard_id)
-    state.put("providers", "bench", Provider("bench", provider))
+    state.put("providers", "bench", ProviderEntry("bench", provider))
     state.put("meta", REVISION, 1)
     return state
 
 
-async def fill(directory: Path, state: State) -> None:
+async def fill(directory: Path, state: FleetState) -> None:
     """Make these the rows of a new store."""
     threads = Threads("fill", 1)
     store = open_store(StorePlace("sqlite", "fill", directory), SystemClock(), threads)
     await store.open()
     try:
-        await store.replace(list(all_rows(state)), 1, 1, Over.NOTHING)
+        await store.replace(list(all_rows(state)), 1, 1, RestoreScope.NOTHING)
     finally:
         await store.close()
         threads.close()

@@ -25,8 +25,8 @@ from bigfleet.cli.helping import HelpfulCommand, examples
 from bigfleet.cli.output import stage
 
 if TYPE_CHECKING:
-    from bigfleet.coordinator.store.documents import Document
     from bigfleet.coordinator.store.interface import StorePlace
+    from bigfleet.coordinator.store.snapshots.documents import Document
 
 T = TypeVar("T")
 
@@ -165,10 +165,10 @@ class _Threads:
 
 
 async def _put_back(place: StorePlace, data: bytes, force: bool) -> Document:
-    from bigfleet.coordinator.store.documents import decode
-    from bigfleet.coordinator.store.interface import Over
-    from bigfleet.coordinator.store.opening import open_store
-    from bigfleet.coordinator.store.restoring import restore as put_back
+    from bigfleet.coordinator.store.factory import open_store
+    from bigfleet.coordinator.store.interface import RestoreScope
+    from bigfleet.coordinator.store.snapshots.documents import decode
+    from bigfleet.coordinator.store.snapshots.restore import restore as put_back
 
     # A store is opened, and its file made, for a good document alone.
     decode(data)
@@ -176,7 +176,9 @@ async def _put_back(place: StorePlace, data: bytes, force: bool) -> Document:
         store = open_store(place, _WallClock(), _Threads(pool))
         await store.open()
         try:
-            return await put_back(store, data, Over.EVERYTHING if force else Over.NOTHING)
+            return await put_back(
+                store, data, RestoreScope.EVERYTHING if force else RestoreScope.NOTHING
+            )
         finally:
             await store.close()
 
@@ -193,7 +195,7 @@ def _meta(text: bytes) -> dict[str, object]:
 
 def _write(file: Path, data: bytes) -> None:
     """The whole file or none; for its owner alone, as it says where everything is."""
-    from bigfleet.coordinator.store.exporting import write_whole
+    from bigfleet.coordinator.store.snapshots.exporter import write_whole
 
     try:
         write_whole(file, data)

@@ -1,21 +1,14 @@
-"""Machines that change their shard, because demand stayed unmet at another.
+"""Moves machines between shards, because demand stayed unmet at one of them.
 
     rules       the numbers: ages, margins, shares, waits
-    catalogue   kinds of machines and what fits them, over all shards
-    reading     reports as values
-    known       the tables that planning looks at
-    supply      what shards could give, as columns; bound: what they use
-    donors      who gives, tier by tier
     planning    which moves to begin: a function of reports and tables
-    moves       how a move goes on: a function of what both sides hold and say
-    orders      what shards are told
-    course      what is known of moves under way, under one leadership
-    rebalancer  the loop that plans, writes and tells
+    moves       how a move advances: a function of what both shards hold and reply
+    rebalancer  the loop that plans, writes commands and sends instructions
 
-Planning and moves are functions of values; nothing but the loop waits or writes.
+Planning and moves are functions of values; only the loop waits or writes.
 """
 
-from bigfleet.coordinator.rebalance.planning import Plan, Suppressed, plan
+from bigfleet.coordinator.rebalance.planning.planner import RebalancePlan, SuppressedShortfall, plan
 from bigfleet.coordinator.rebalance.rebalancer import FleetRebalancer
 
-__all__ = ["FleetRebalancer", "Plan", "Suppressed", "plan"]
+__all__ = ["FleetRebalancer", "RebalancePlan", "SuppressedShortfall", "plan"]

@@ -13,20 +13,20 @@ from collections.abc import Coroutine, Sequence
 from typing import Final, Protocol
 
 from bigfleet.coordinator.errors import CoordinatorError
-from bigfleet.coordinator.instructions import Ended
+from bigfleet.coordinator.leadership.leader_state import LeaderState
 from bigfleet.coordinator.ports import Offload
 from bigfleet.coordinator.rebalance import rules
-from bigfleet.coordinator.rebalance.course import Course
-from bigfleet.coordinator.rebalance.known import Known
-from bigfleet.coordinator.rebalance.moves import advance
-from bigfleet.coordinator.rebalance.planning import Plan, none_eligible, plan
-from bigfleet.coordinator.rebalance.reading import Reader
-from bigfleet.coordinator.reign import Reign
-from bigfleet.coordinator.reports import Heard
+from bigfleet.coordinator.rebalance.moves.advance import advance
+from bigfleet.coordinator.rebalance.moves.move_tracker import MoveTracker
+from bigfleet.coordinator.rebalance.planning.planner import RebalancePlan, none_eligible, plan
+from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
+from bigfleet.coordinator.rebalance.planning.report_reader import ReportReader
+from bigfleet.coordinator.reports.instructions import EndedInstruction
+from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet.coordinator.state import (
     ForgetMoves,
     Move,
-    Phase,
+    MovePhase,
     PlanMoves,
     RefusalError,
 )
@@ -41,7 +41,7 @@ _MOST_OVER: Final = 5_000
 _log = logging.getLogger(__name__)
 
 
-class Counts(Protocol):
+class RebalanceCounts(Protocol):
     """What is counted."""
 
     def move(self, tier: str, outcome: str) -> None:
@@ -66,25 +66,25 @@ class Counts(Protocol):
 
 
 class FleetRebalancer:
-    """Implements `coordinator.rebalancer.Rebalancer`. One for a process, whoever leads."""
+    """The loop behind `leadership.rebalancer.Rebalancer`; one for the life of a process."""
 
-    def __init__(self, offload: Offload, counts: Counts) -> None:
+    def __init__(self, offload: Offload, counts: RebalanceCounts) -> None:
         self._offload, self._counts = offload, counts
-        self._reader = Reader()
-        self._course: Course | None = None
+        self._reader = ReportReader()
+        self._course: MoveTracker | None = None
         self._escalated: dict[str, dict[str, int]] = {}
         """Per shard and fingerprint, since when a shortfall is old enough."""
         self._woken = asyncio.Event()
         self._is_urgent = False
         self._last_took = 0.0
 
-    async def run(self, reign: Reign) -> None:
+    async def run(self, leader_state: LeaderState) -> None:
         """Take up the stored moves and plan new ones, until cancelled."""
-        clock = reign.clock
+        clock = leader_state.clock
         last_round = -rules.ROUND_SECONDS
         while True:
             self._woken.clear()
-            await self._guarded(self.look(reign))
+            await self._guarded(self.look(leader_state))
             # Even if somebody is always in a hurry, most of the time is left for others.
             gap = max(rules.LEAST_GAP_SECONDS, _SHARE * self._last_took)
             wait = last_round + (gap if self._is_urgent else rules.ROUND_SECONDS)
@@ -92,9 +92,9 @@ class FleetRebalancer:
             if wait <= 0:
                 self._is_urgent = False
                 last_round = clock.monotonic()
-                await self._guarded(self.begin_round(reign))
+                await self._guarded(self.begin_round(leader_state))
                 continue
-            if any(not move.phase.is_over for move in reign.state.moves.values()):
+            if any(not move.phase.is_over for move in leader_state.state.moves.values()):
                 wait = min(wait, rules.LOOK_SECONDS)
             try:
                 async with asyncio.timeout(wait):
@@ -102,9 +102,9 @@ class FleetRebalancer:
             except TimeoutError:
                 pass
 
-    def reported(self, reign: Reign, heard: Heard) -> None:
+    def reported(self, leader_state: LeaderState, heard: ReceivedReport) -> None:
         """A shard's report was taken; its acknowledgements come after."""
-        if self._of(reign).reported(heard):
+        if self._of(leader_state).reported(heard):
             self._woken.set()
         shard, before = heard.shard_id, self._escalated.get(heard.shard_id, {})
         after = {
@@ -117,27 +117,29 @@ class FleetRebalancer:
             self._is_urgent = True
             self._woken.set()
 
-    def acknowledged(self, reign: Reign, ended: Ended) -> None:
+    def acknowledged(self, leader_state: LeaderState, ended: EndedInstruction) -> None:
         """A shard said how an instruction went."""
-        if self._of(reign).acknowledged(ended):
+        if self._of(leader_state).acknowledged(ended):
             self._is_urgent = True
             self._woken.set()
 
-    def moves(self, reign: Reign) -> Sequence[Move]:
+    def moves(self, leader_state: LeaderState) -> Sequence[Move]:
         """All moves that are known, in the order they were planned."""
-        return sorted(reign.state.moves.values(), key=lambda move: (move.created_at, move.id))
+        return sorted(
+            leader_state.state.moves.values(), key=lambda move: (move.created_at, move.id)
+        )
 
-    def _of(self, reign: Reign) -> Course:
-        if self._course is None or self._course.reign is not reign:
-            self._course = Course(reign)
+    def _of(self, leader_state: LeaderState) -> MoveTracker:
+        if self._course is None or self._course.leader_state is not leader_state:
+            self._course = MoveTracker(leader_state)
             self._escalated = {}
         return self._course
 
     # -- moves under way -------------------------------------------------------------------------
 
-    async def look(self, reign: Reign) -> None:
+    async def look(self, leader_state: LeaderState) -> None:
         """Move along whatever can be, and tell whoever has something to do."""
-        course = self._of(reign)
+        course = self._of(leader_state)
         course.watch_registry()
         for move in course.looked_at():
             try:
@@ -146,7 +148,7 @@ class FleetRebalancer:
                 # The tables say something else by now; the others need not wait for it.
                 _log.warning("a step was refused: %s", error, extra={"move": move.id})
 
-    async def _follow(self, course: Course, move: Move) -> None:
+    async def _follow(self, course: MoveTracker, move: Move) -> None:
         words = course.take_words(move.id)
         for _ in range(_MOST_STEPS):
             sides = course.side(move.donor, move), course.side(move.recipient, move)
@@ -157,28 +159,28 @@ class FleetRebalancer:
             # Whatever it was told does not hold any more.
             course.tell(move, ())
             try:
-                changes = await course.reign.apply(verdict.step)
+                changes = await course.leader_state.apply(verdict.step)
             except (CoordinatorError, RefusalError):
                 course.put_back(move.id, words)
                 raise
             words = []
-            before, move = move, course.reign.state.moves[move.id]
+            before, move = move, course.leader_state.state.moves[move.id]
             if changes:
                 self._count(course, before, move)
 
-    def _count(self, course: Course, before: Move, after: Move) -> None:
+    def _count(self, course: MoveTracker, before: Move, after: Move) -> None:
         if after.phase is before.phase:
             return
-        tier, now = after.tier.value, course.reign.clock.now()
+        tier, now = after.tier.value, course.leader_state.clock.now()
         match after.phase:
-            case Phase.DONOR_RELEASED:
+            case MovePhase.DONOR_RELEASED:
                 course.released.add(after.id)
-            case Phase.RECIPIENT_ADOPTED:
+            case MovePhase.RECIPIENT_ADOPTED:
                 self._counts.machines_moved(tier, len(after.machine_ids))
                 self._counts.adopted(max(0.0, (now - after.escalated_at) / _NS))
-            case Phase.DONE:
+            case MovePhase.DONE:
                 self._counts.move(tier, "done")
-            case Phase.ABANDONED:
+            case MovePhase.ABANDONED:
                 self._counts.move(tier, "abandoned")
             case _:
                 pass
@@ -195,9 +197,9 @@ class FleetRebalancer:
             },
         )
 
-    async def _sweep_up(self, course: Course) -> None:
+    async def _sweep_up(self, course: MoveTracker) -> None:
         """Forget moves that are over, that nobody holds and nobody will ask about."""
-        now, state = course.reign.clock.now(), course.reign.state
+        now, state = course.leader_state.clock.now(), course.leader_state.state
         over = sorted(
             (move for move in state.moves.values() if move.phase.is_over),
             key=lambda move: move.updated_at,
@@ -206,45 +208,47 @@ class FleetRebalancer:
         gone = []
         for number, move in enumerate(over):
             kept = rules.COOLDOWN_SECONDS if number < spare else rules.KEPT_SECONDS
-            if move.phase is Phase.ABANDONED and move.recipient not in state.shards:
+            if move.phase is MovePhase.ABANDONED and move.recipient not in state.shards:
                 # Should it come back with the machines, somebody has to know whose they are.
                 kept = max(kept, rules.KEPT_FOR_THE_GONE_SECONDS if move.machine_ids else 0.0)
             if now - move.updated_at > kept * _NS and not course.is_held(move.id):
                 gone.append(move.id)
         if gone:
-            await course.reign.apply(ForgetMoves(tuple(gone)))
+            await course.leader_state.apply(ForgetMoves(tuple(gone)))
             course.forget(gone)
 
     # -- rounds ----------------------------------------------------------------------------------
 
-    async def begin_round(self, reign: Reign) -> None:
+    async def begin_round(self, leader_state: LeaderState) -> None:
         """Plan moves and write them down; the next look begins them."""
-        course = self._of(reign)
-        began = reign.clock.monotonic()
+        course = self._of(leader_state)
+        began = leader_state.clock.monotonic()
         planned = await self._plan(course, began)
         for one in planned.suppressed:
             self._counts.move_suppressed(one.reason)
         if planned.moves:
-            await reign.apply(PlanMoves(planned.moves))
+            await leader_state.apply(PlanMoves(planned.moves))
             for move in planned.moves:
                 self._counts.move(move.tier.value, "planned")
             _log.info("moves planned", extra={"moves": len(planned.moves)})
-        self._last_took = reign.clock.monotonic() - began
+        self._last_took = leader_state.clock.monotonic() - began
         self._counts.sweep(self._last_took)
         await self._sweep_up(course)
 
-    async def _plan(self, course: Course, seconds: float) -> Plan:
-        reign = course.reign
-        state = reign.state
-        fresh = [one for one in reign.reports if seconds - one.seconds <= rules.STALE_SECONDS]
+    async def _plan(self, course: MoveTracker, seconds: float) -> RebalancePlan:
+        leader_state = course.leader_state
+        state = leader_state.state
+        fresh = [
+            one for one in leader_state.reports if seconds - one.seconds <= rules.STALE_SECONDS
+        ]
         if not any(self._escalated.get(one.shard_id) for one in fresh):
             # Most rounds of most fleets: nothing of what shards could give is even read.
             return none_eligible(fresh)
-        known = Known(
+        known = PlanningInput(
             moves=tuple(state.moves.values()),
             quotas=dict(state.quotas),
             providers=dict(state.providers),
-            now=reign.clock.now(),
+            now=leader_state.clock.now(),
             escalated={
                 (shard, name): since
                 for shard, ages in self._escalated.items()
@@ -253,7 +257,7 @@ class FleetRebalancer:
             is_whole=len(fresh) == len(state.shards),
         )
 
-        def work() -> Plan:
+        def work() -> RebalancePlan:
             views = self._reader.views(fresh)
             return plan(self._reader.catalogue, views, known, lambda: f"m-{course.mint()}")
 

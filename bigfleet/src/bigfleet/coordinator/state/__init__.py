@@ -1,15 +1,15 @@
 """The slow facts of a fleet, as tables and the commands that change them.
 
     values    what the tables hold
-    commands  everything that may be asked of the state
+    commands  everything that can be asked of the state
     errors    refusals, each with its status
-    tables    `State`: the tables and what is found through them
+    tables    `FleetState`: the tables, and the indexes over them
     changes   what a command would do: rows put and deleted
     rules     `apply`: what a command changes, or why it is refused
     moves     the rules of moves between shards
     rows      changes and tables as the rows of a store
 
-Nothing here waits, reads a clock or knows a store.
+Nothing here waits or reads a clock. Of the store it knows the form of a row only.
 """
 
 from bigfleet.coordinator.state.changes import Changes, Deletion, Put
@@ -33,17 +33,17 @@ from bigfleet.coordinator.state.commands import (
 from bigfleet.coordinator.state.errors import CorruptRowError, RefusalError, StateError
 from bigfleet.coordinator.state.rows import rows_of, state_of
 from bigfleet.coordinator.state.rules import apply
-from bigfleet.coordinator.state.tables import State
+from bigfleet.coordinator.state.tables import FleetState
 from bigfleet.coordinator.state.values import (
-    Binding,
+    ClusterBinding,
     Domain,
+    MachineShape,
     Move,
-    Phase,
+    MovePhase,
     Pool,
-    Provider,
-    Shard,
+    ProviderEntry,
+    ShardEntry,
     Tier,
-    Wish,
     is_short,
 )
 
@@ -51,20 +51,22 @@ __all__ = [
     "AddShard",
     "AssignDomain",
     "BindCluster",
-    "Binding",
     "Changes",
+    "ClusterBinding",
     "Command",
     "ContactClusters",
     "CorruptRowError",
     "Deletion",
     "Domain",
+    "FleetState",
     "ForgetAddress",
     "ForgetMoves",
+    "MachineShape",
     "Move",
-    "Phase",
+    "MovePhase",
     "PlanMoves",
     "Pool",
-    "Provider",
+    "ProviderEntry",
     "Put",
     "QuotaShift",
     "RefusalError",
@@ -72,13 +74,11 @@ __all__ = [
     "RemoveProvider",
     "RemoveShard",
     "SetQuota",
-    "Shard",
-    "State",
+    "ShardEntry",
     "StateError",
     "StepMove",
     "Tier",
     "UnassignDomain",
-    "Wish",
     "apply",
     "is_short",
     "rows_of",

@@ -10,11 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bigfleet.coordinator.state.values import Binding, Domain, Move, Pool, Provider, Shard
+from bigfleet.coordinator.state.values import (
+    ClusterBinding,
+    Domain,
+    Move,
+    Pool,
+    ProviderEntry,
+    ShardEntry,
+)
 
 Table = Literal["shards", "clusters", "domains", "quotas", "providers", "moves", "meta"]
 Key = str | Domain | Pool
-Value = Shard | Binding | str | Mapping[str, int] | Provider | Move | int
+Value = ShardEntry | ClusterBinding | str | Mapping[str, int] | ProviderEntry | Move | int
 REVISION: str = "assignments_revision"
 """The key in `meta` of the revision of assignments."""
 SINCE: str = "topology_key_since/"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bigfleet.coordinator.state.values import Move, Phase, Pool, Provider
+from bigfleet.coordinator.state.values import Move, MovePhase, Pool, ProviderEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class SetQuota:
 class RegisterProvider:
     """A provider is there, or is another than before."""
 
-    provider: Provider
+    provider: ProviderEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class StepMove:
     """
 
     move_id: str
-    phase: Phase
+    phase: MovePhase
     machine_ids: tuple[str, ...] = ()
     """What the donor picked; empty leaves what is known."""
     tries: int = 0

@@ -25,19 +25,19 @@ class RefusalError(StateError):
     code: ClassVar[str] = "FAILED_PRECONDITION"
 
 
-class InvalidError(RefusalError, ValueError):
+class InvalidCommandError(RefusalError, ValueError):
     """The command makes no sense."""
 
     code = "INVALID_ARGUMENT"
 
 
-class UnknownError(RefusalError):
+class UnknownEntryError(RefusalError):
     """The command names something that is not there."""
 
     code = "NOT_FOUND"
 
 
-class TakenError(RefusalError):
+class AlreadyAssignedError(RefusalError):
     """The command wants what belongs to another."""
 
     code = "ALREADY_EXISTS"

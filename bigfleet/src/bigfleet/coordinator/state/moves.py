@@ -14,37 +14,49 @@ from typing import Final
 
 from bigfleet.coordinator.state.changes import Changes, Deletion, Put
 from bigfleet.coordinator.state.commands import ForgetMoves, PlanMoves, QuotaShift, StepMove
-from bigfleet.coordinator.state.errors import InvalidError, RefusalError, TakenError, UnknownError
-from bigfleet.coordinator.state.tables import State
-from bigfleet.coordinator.state.values import Move, Phase
+from bigfleet.coordinator.state.errors import (
+    AlreadyAssignedError,
+    InvalidCommandError,
+    RefusalError,
+    UnknownEntryError,
+)
+from bigfleet.coordinator.state.tables import FleetState
+from bigfleet.coordinator.state.values import Move, MovePhase
 
-_ORDER: Final = (Phase.PLANNED, Phase.DONOR_RELEASED, Phase.RECIPIENT_ADOPTED, Phase.DONE)
+_ORDER: Final = (
+    MovePhase.PLANNED,
+    MovePhase.DONOR_RELEASED,
+    MovePhase.RECIPIENT_ADOPTED,
+    MovePhase.DONE,
+)
 
 
-def plan(command: PlanMoves, state: State, now: int) -> Changes:
+def plan(command: PlanMoves, state: FleetState, now: int) -> Changes:
     """Moves begin, all of them or none."""
     puts = []
     for move in command.moves:
         if move.id in state.moves:
-            raise TakenError(f"there is a move {move.id!r} already: choose another id")
+            raise AlreadyAssignedError(f"there is a move {move.id!r} already: choose another id")
         if not move.id or move.donor == move.recipient or move.count < 1:
-            raise InvalidError(
+            raise InvalidCommandError(
                 f"move {move.id!r} of {move.count} machines from {move.donor!r} to "
                 f"{move.recipient!r} makes no sense"
             )
         for shard in (move.donor, move.recipient):
             if shard not in state.shards:
-                raise UnknownError(f"move {move.id!r}: no shard {shard!r} is registered")
-        begun = replace(move, phase=Phase.PLANNED, created_at=now, updated_at=now)
+                raise UnknownEntryError(f"move {move.id!r}: no shard {shard!r} is registered")
+        begun = replace(move, phase=MovePhase.PLANNED, created_at=now, updated_at=now)
         puts.append(Put("moves", move.id, begun))
     return Changes(tuple(puts))
 
 
-def step(command: StepMove, state: State, now: int) -> Changes:
+def step(command: StepMove, state: FleetState, now: int) -> Changes:
     """One step of a move."""
     move = state.moves.get(command.move_id)
     if move is None:
-        raise UnknownError(f"there is no move {command.move_id!r}: it was forgotten, or never was")
+        raise UnknownEntryError(
+            f"there is no move {command.move_id!r}: it was forgotten, or never was"
+        )
     stepped = replace(
         move,
         phase=command.phase,
@@ -61,7 +73,7 @@ def step(command: StepMove, state: State, now: int) -> Changes:
     return Changes(tuple(puts))
 
 
-def forget(command: ForgetMoves, state: State) -> Changes:
+def forget(command: ForgetMoves, state: FleetState) -> Changes:
     """Moves that are over leave the table."""
     deletions = []
     for move_id in dict.fromkeys(command.move_ids):
@@ -74,21 +86,21 @@ def forget(command: ForgetMoves, state: State) -> Changes:
     return Changes(deletions=tuple(deletions))
 
 
-def _check(move: Move, phase: Phase) -> None:
+def _check(move: Move, phase: MovePhase) -> None:
     if move.phase.is_over:
         raise RefusalError(f"move {move.id!r} is {move.phase}: it cannot become {phase}")
-    if phase is not Phase.ABANDONED and _ORDER.index(phase) < _ORDER.index(move.phase):
+    if phase is not MovePhase.ABANDONED and _ORDER.index(phase) < _ORDER.index(move.phase):
         raise RefusalError(f"move {move.id!r} is {move.phase}: it cannot go back to {phase}")
 
 
-def _shifted(state: State, move: Move, shift: QuotaShift) -> list[Put]:
+def _shifted(state: FleetState, move: Move, shift: QuotaShift) -> list[Put]:
     """The two slices afterwards; nothing where there is no allocation, hence no limit."""
     slices = state.quotas.get(shift.pool)
     if slices is None:
         return []
     has = slices.get(move.donor, 0)
     if not 0 <= shift.count <= has:
-        raise InvalidError(
+        raise InvalidCommandError(
             f"move {move.id!r}: {shift.count} slots cannot leave {move.donor!r}, which has {has}"
         )
     after = dict(slices)

@@ -15,16 +15,16 @@ import msgspec
 
 from bigfleet.coordinator.state.changes import REVISION, SINCE, Changes, Key, Table, Value
 from bigfleet.coordinator.state.errors import CorruptRowError
-from bigfleet.coordinator.state.tables import State
-from bigfleet.coordinator.state.values import Binding, Move, Provider, Shard
-from bigfleet.coordinator.store.interface import Row, RowKey
+from bigfleet.coordinator.state.tables import FleetState
+from bigfleet.coordinator.state.values import ClusterBinding, Move, ProviderEntry, ShardEntry
+from bigfleet.coordinator.store.interface import RowKey, StoredRow
 
 _TYPES: Final[Mapping[str, Any]] = {
-    "shards": Shard,
-    "clusters": Binding,
+    "shards": ShardEntry,
+    "clusters": ClusterBinding,
     "domains": str,
     "quotas": dict[str, int],
-    "providers": Provider,
+    "providers": ProviderEntry,
     "moves": Move,
     "meta": int,
 }
@@ -33,23 +33,23 @@ _PAIRS: Final = frozenset({"domains", "quotas"})
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def rows_of(changes: Changes) -> tuple[list[Row], list[RowKey]]:
+def rows_of(changes: Changes) -> tuple[list[StoredRow], list[RowKey]]:
     """What a store puts, and what it deletes."""
-    puts = [Row(put.table, key_text(put.key), _encode(put.value)) for put in changes.puts]
+    puts = [StoredRow(put.table, key_text(put.key), _encode(put.value)) for put in changes.puts]
     deletes = [RowKey(one.table, key_text(one.key)) for one in changes.deletions]
     return puts, deletes
 
 
-def state_of(rows: Iterable[Row]) -> State:
+def state_of(rows: Iterable[StoredRow]) -> FleetState:
     """The tables that these rows are."""
-    state = State()
+    state = FleetState()
     for row in rows:
         table, key, value = _read(row)
         state.put(table, key, value)
     return state
 
 
-def all_rows(state: State) -> Iterator[Row]:
+def all_rows(state: FleetState) -> Iterator[StoredRow]:
     """Every row there is, table by table, sorted."""
     tables: Mapping[str, Mapping[Any, Value]] = {
         "shards": state.shards,
@@ -62,10 +62,10 @@ def all_rows(state: State) -> Iterator[Row]:
     }
     for table, entries in tables.items():
         for key in sorted(entries):
-            yield Row(table, key_text(key), _encode(entries[key]))
+            yield StoredRow(table, key_text(key), _encode(entries[key]))
 
 
-def _meta(state: State) -> dict[str, int]:
+def _meta(state: FleetState) -> dict[str, int]:
     numbers = {f"{SINCE}{key}": since for key, since in state.key_since.items()}
     return {**numbers, REVISION: state.revision} if state.revision else numbers
 
@@ -76,7 +76,7 @@ def key_text(key: Key) -> str:
     return "/".join(quote(part, safe="") for part in parts)
 
 
-def _read(row: Row) -> tuple[Table, Key, Value]:
+def _read(row: StoredRow) -> tuple[Table, Key, Value]:
     decoder = _DECODERS.get(row.table)
     if decoder is None:
         raise CorruptRowError(

@@ -14,10 +14,20 @@ from functools import singledispatch
 
 from bigfleet.coordinator.state import commands as c
 from bigfleet.coordinator.state.changes import REVISION, SINCE, Changes, Deletion, Put
-from bigfleet.coordinator.state.errors import InvalidError, TakenError, UnknownError
+from bigfleet.coordinator.state.errors import (
+    AlreadyAssignedError,
+    InvalidCommandError,
+    UnknownEntryError,
+)
 from bigfleet.coordinator.state.moves import forget, plan, step
-from bigfleet.coordinator.state.tables import State
-from bigfleet.coordinator.state.values import LONGEST_NAME, Binding, Domain, Shard, is_short
+from bigfleet.coordinator.state.tables import FleetState
+from bigfleet.coordinator.state.values import (
+    LONGEST_NAME,
+    ClusterBinding,
+    Domain,
+    ShardEntry,
+    is_short,
+)
 from bigfleet_base.identifiers import (
     IdentifierError,
     check_id,
@@ -31,13 +41,13 @@ from bigfleet_base.identifiers import (
 INT64_MAX = 2**63 - 1
 
 
-def apply(state: State, command: c.Command, now: int) -> Changes:
+def apply(state: FleetState, command: c.Command, now: int) -> Changes:
     """What a command changes at this moment; RefusalError where a rule says no."""
     return _apply(command, state, now)
 
 
 @singledispatch
-def _apply(command: object, state: State, now: int) -> Changes:
+def _apply(command: object, state: FleetState, now: int) -> Changes:
     raise TypeError(f"{type(command).__name__} is no command")
 
 
@@ -45,31 +55,31 @@ def _apply(command: object, state: State, now: int) -> Changes:
 
 
 @_apply.register
-def _add_shard(command: c.AddShard, state: State, now: int) -> Changes:
+def _add_shard(command: c.AddShard, state: FleetState, now: int) -> Changes:
     shard_id = _required("shard_id", command.shard_id)
     known = state.shards.get(shard_id)
     if known is None:
         _checked(check_id, "shard_id", shard_id)
-        put = Put("shards", shard_id, Shard(command.address, now, now))
+        put = Put("shards", shard_id, ShardEntry(command.address, now, now))
         if state.shards:
             return Changes((put,))
         # The first shard gets what is in nobody's domain, which every later one must be told.
         return _assigning(state, now, Changes((put,)))
     if not command.address or command.address == known.address:
         return Changes()
-    return Changes((Put("shards", shard_id, Shard(command.address, now, known.since)),))
+    return Changes((Put("shards", shard_id, ShardEntry(command.address, now, known.since)),))
 
 
 @_apply.register
-def _forget_address(command: c.ForgetAddress, state: State, now: int) -> Changes:
+def _forget_address(command: c.ForgetAddress, state: FleetState, now: int) -> Changes:
     known = state.shards[_known_shard(state, command.shard_id)]
     if not known.address:
         return Changes()
-    return Changes((Put("shards", command.shard_id, Shard("", now, known.since)),))
+    return Changes((Put("shards", command.shard_id, ShardEntry("", now, known.since)),))
 
 
 @_apply.register
-def _remove_shard(command: c.RemoveShard, state: State, now: int) -> Changes:
+def _remove_shard(command: c.RemoveShard, state: FleetState, now: int) -> Changes:
     shard_id = _known_shard(state, command.shard_id)
     deletions = [Deletion("shards", shard_id)]
     deletions += [Deletion("clusters", cluster) for cluster in sorted(state.clusters_of(shard_id))]
@@ -87,16 +97,16 @@ def _remove_shard(command: c.RemoveShard, state: State, now: int) -> Changes:
 
 
 @_apply.register
-def _contact(command: c.ContactClusters, state: State, now: int) -> Changes:
+def _contact(command: c.ContactClusters, state: FleetState, now: int) -> Changes:
     shard_id = _known_shard(state, command.shard_id)
     named = (one for one in dict.fromkeys(command.cluster_ids) if is_id(one))
     new = [one for one in named if one not in state.clusters]
-    puts = tuple(Put("clusters", cluster, Binding(shard_id, now)) for cluster in new)
+    puts = tuple(Put("clusters", cluster, ClusterBinding(shard_id, now)) for cluster in new)
     return _assigning(state, now, Changes(puts)) if puts else Changes()
 
 
 @_apply.register
-def _bind_cluster(command: c.BindCluster, state: State, now: int) -> Changes:
+def _bind_cluster(command: c.BindCluster, state: FleetState, now: int) -> Changes:
     cluster = _required("cluster_id", command.cluster_id)
     if cluster not in state.clusters:
         _checked(check_id, "cluster_id", cluster)
@@ -104,14 +114,16 @@ def _bind_cluster(command: c.BindCluster, state: State, now: int) -> Changes:
     known = state.clusters.get(cluster)
     if known is not None and known.shard == shard_id:
         return Changes()
-    return _assigning(state, now, Changes((Put("clusters", cluster, Binding(shard_id, now)),)))
+    return _assigning(
+        state, now, Changes((Put("clusters", cluster, ClusterBinding(shard_id, now)),))
+    )
 
 
 # -- domains -------------------------------------------------------------------------------------
 
 
 @_apply.register
-def _assign_domain(command: c.AssignDomain, state: State, now: int) -> Changes:
+def _assign_domain(command: c.AssignDomain, state: FleetState, now: int) -> Changes:
     domain = (
         _required("topology_key", command.topology_key),
         _required("topology_value", command.topology_value),
@@ -124,7 +136,7 @@ def _assign_domain(command: c.AssignDomain, state: State, now: int) -> Changes:
     if owner == shard_id:
         return Changes()
     if owner is not None:
-        raise TakenError(
+        raise AlreadyAssignedError(
             f"domain {domain[0]}={domain[1]} belongs to shard {owner!r}: unassign it first"
         )
     return _assigning(
@@ -133,7 +145,7 @@ def _assign_domain(command: c.AssignDomain, state: State, now: int) -> Changes:
 
 
 @_apply.register
-def _unassign_domain(command: c.UnassignDomain, state: State, now: int) -> Changes:
+def _unassign_domain(command: c.UnassignDomain, state: FleetState, now: int) -> Changes:
     domain = (
         _required("topology_key", command.topology_key),
         _required("topology_value", command.topology_value),
@@ -143,7 +155,7 @@ def _unassign_domain(command: c.UnassignDomain, state: State, now: int) -> Chang
     return _assigning(state, now, Changes(deletions=tuple(_without_domains(state, [domain]))))
 
 
-def _first_by(state: State, key: str, now: int) -> tuple[Put, ...]:
+def _first_by(state: FleetState, key: str, now: int) -> tuple[Put, ...]:
     """Since when domains are assigned by a label key, where this is the first one."""
     if state.domains_by(key):
         return ()
@@ -151,7 +163,7 @@ def _first_by(state: State, key: str, now: int) -> tuple[Put, ...]:
     return (Put("meta", f"{SINCE}{key}", since),)
 
 
-def _without_domains(state: State, domains: Sequence[Domain]) -> list[Deletion]:
+def _without_domains(state: FleetState, domains: Sequence[Domain]) -> list[Deletion]:
     """They go, and with the last one of a label key, how long it was in use."""
     per_key = Counter(key for key, _ in domains)
     return [Deletion("domains", domain) for domain in domains] + [
@@ -165,7 +177,7 @@ def _without_domains(state: State, domains: Sequence[Domain]) -> list[Deletion]:
 
 
 @_apply.register
-def _set_quota(command: c.SetQuota, state: State, now: int) -> Changes:
+def _set_quota(command: c.SetQuota, state: FleetState, now: int) -> Changes:
     pool = (_required("provider", command.provider), _short("region", command.region))
     slices = dict(sorted(command.per_shard.items()))
     if pool not in state.quotas:
@@ -174,12 +186,12 @@ def _set_quota(command: c.SetQuota, state: State, now: int) -> Changes:
     name = "/".join(filter(None, pool))
     for shard_id, slots in slices.items():
         if slots < 0:
-            raise InvalidError(
+            raise InvalidCommandError(
                 f"quota of {name}: {slots} for shard {shortened(shard_id)} is below 0"
             )
     total = sum(slices.values())
     if slices and command.announced is not None and total > command.announced:
-        raise InvalidError(
+        raise InvalidCommandError(
             f"quota of {name}: {total} slots are given out and {command.announced} are announced; "
             "give less, or raise what the provider offers"
         )
@@ -193,7 +205,7 @@ def _set_quota(command: c.SetQuota, state: State, now: int) -> Changes:
 
 
 @_apply.register
-def _register_provider(command: c.RegisterProvider, state: State, now: int) -> Changes:
+def _register_provider(command: c.RegisterProvider, state: FleetState, now: int) -> Changes:
     provider = command.provider
     _required("name", provider.name)
     _required("address", provider.address)
@@ -206,10 +218,12 @@ def _register_provider(command: c.RegisterProvider, state: State, now: int) -> C
 
 
 @_apply.register
-def _remove_provider(command: c.RemoveProvider, state: State, now: int) -> Changes:
+def _remove_provider(command: c.RemoveProvider, state: FleetState, now: int) -> Changes:
     name = _required("name", command.name)
     if name not in state.providers:
-        raise UnknownError(f"no provider {shortened(name)} is registered{_known(state.providers)}")
+        raise UnknownEntryError(
+            f"no provider {shortened(name)} is registered{_known(state.providers)}"
+        )
     return _assigning(state, now, Changes(deletions=(Deletion("providers", name),)))
 
 
@@ -217,26 +231,26 @@ def _remove_provider(command: c.RemoveProvider, state: State, now: int) -> Chang
 
 
 @_apply.register
-def _plan_moves(command: c.PlanMoves, state: State, now: int) -> Changes:
+def _plan_moves(command: c.PlanMoves, state: FleetState, now: int) -> Changes:
     return plan(command, state, now)
 
 
 @_apply.register
-def _step_move(command: c.StepMove, state: State, now: int) -> Changes:
+def _step_move(command: c.StepMove, state: FleetState, now: int) -> Changes:
     changes = step(command, state, now)
     shifted = any(put.table == "quotas" for put in changes.puts)
     return _assigning(state, now, changes) if shifted else changes
 
 
 @_apply.register
-def _forget_moves(command: c.ForgetMoves, state: State, now: int) -> Changes:
+def _forget_moves(command: c.ForgetMoves, state: FleetState, now: int) -> Changes:
     return forget(command, state)
 
 
 # -- what they have in common --------------------------------------------------------------------
 
 
-def _assigning(state: State, now: int, changes: Changes) -> Changes:
+def _assigning(state: FleetState, now: int, changes: Changes) -> Changes:
     """With a higher revision of assignments.
 
     Taken from the clock where it can be, so that a state that was restored to an earlier one and
@@ -248,7 +262,7 @@ def _assigning(state: State, now: int, changes: Changes) -> Changes:
 
 def _required(field: str, value: str) -> str:
     if not value:
-        raise InvalidError(f"{field} is empty: it is required")
+        raise InvalidCommandError(f"{field} is empty: it is required")
     return _short(field, value)
 
 
@@ -257,21 +271,23 @@ def _checked(check: Callable[[str, str], str], field: str, value: str) -> None:
     try:
         check(value, field)
     except IdentifierError as error:
-        raise InvalidError(str(error)) from None
+        raise InvalidCommandError(str(error)) from None
 
 
 def _short(field: str, value: str) -> str:
     if not is_short(value):
-        raise InvalidError(
+        raise InvalidCommandError(
             f"{field} {shortened(value)} is too long: at most {LONGEST_NAME} bytes, percent-encoded"
         )
     return value
 
 
-def _known_shard(state: State, shard_id: str) -> str:
+def _known_shard(state: FleetState, shard_id: str) -> str:
     _required("shard_id", shard_id)
     if shard_id not in state.shards:
-        raise UnknownError(f"no shard {shortened(shard_id)} is registered{_known(state.shards)}")
+        raise UnknownEntryError(
+            f"no shard {shortened(shard_id)} is registered{_known(state.shards)}"
+        )
     return shard_id
 
 

@@ -1,8 +1,8 @@
-"""The tables, and what is found through them without looking at everything.
+"""The tables, and the indexes that answer questions without a scan.
 
-`State` is changed in place and has one writer, who takes the changes of a command once they are
-stored: at a hundred thousand domains a copy per command would be the most expensive thing the
-coordinator does. Whoever reads does so without waiting in between, and so sees one moment.
+`FleetState` is changed in place and has one writer, which applies the changes of a command once
+they are stored: at a hundred thousand domains a copy per command would be the most expensive thing
+that the coordinator does. Readers do not wait in between, and so see one moment.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from typing import Final, cast
 from zlib import crc32
 
 from bigfleet.coordinator.state.changes import REVISION, SINCE, Changes, Key, Table, Value
-from bigfleet.coordinator.state.values import Binding, Domain, Move, Pool, Provider, Shard
+from bigfleet.coordinator.state.values import (
+    ClusterBinding,
+    Domain,
+    Move,
+    Pool,
+    ProviderEntry,
+    ShardEntry,
+)
 
 CHUNKS: Final = 16
 """Domains of a shard are kept in so many parts, so that what is made of a part can be kept while
@@ -28,15 +35,15 @@ def chunk_of(domain: Domain) -> int:
     return crc32(domain[1].encode()) % CHUNKS
 
 
-class State:
+class FleetState:
     """The tables. Read them; only `take` changes them."""
 
     def __init__(self) -> None:
-        self.shards: dict[str, Shard] = {}
-        self.clusters: dict[str, Binding] = {}
+        self.shards: dict[str, ShardEntry] = {}
+        self.clusters: dict[str, ClusterBinding] = {}
         self.domains: dict[Domain, str] = {}
         self.quotas: dict[Pool, Mapping[str, int]] = {}
-        self.providers: dict[str, Provider] = {}
+        self.providers: dict[str, ProviderEntry] = {}
         self.moves: dict[str, Move] = {}
         self.revision = 0
         """Of assignments. Rises with every write that concerns them."""
@@ -103,7 +110,7 @@ class State:
         for put in changes.puts:
             self.put(put.table, put.key, put.value)
 
-    def become(self, other: State) -> None:
+    def become(self, other: FleetState) -> None:
         """Hold what another state holds, which is not used any more."""
         parts = {*self._parts, *other._parts}
         for name in ("shards", "clusters", "domains", "quotas", "providers", "moves"):
@@ -122,7 +129,7 @@ class State:
         if table == "domains":
             self._put_domain(cast("Domain", key), cast("str", value))
         elif table == "clusters":
-            self._put_cluster(cast("str", key), cast("Binding", value))
+            self._put_cluster(cast("str", key), cast("ClusterBinding", value))
         elif table == "meta":
             self._put_meta(cast("str", key), cast("int", value))
         else:
@@ -177,7 +184,7 @@ class State:
             del self._per_key[domain[0]]
         self._tell(part)
 
-    def _put_cluster(self, cluster: str, binding: Binding) -> None:
+    def _put_cluster(self, cluster: str, binding: ClusterBinding) -> None:
         before = self.clusters.get(cluster)
         if before is not None and before.shard != binding.shard:
             self._leave_shard(cluster, before.shard)

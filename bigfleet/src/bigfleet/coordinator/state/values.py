@@ -25,7 +25,7 @@ def is_short(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class ShardEntry:
     """A registered shard."""
 
     address: str
@@ -37,7 +37,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class ClusterBinding:
     """The shard a cluster belongs to."""
 
     shard: str
@@ -45,7 +45,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ProviderEntry:
     """What shards dial. No shards named means all of them."""
 
     name: str
@@ -66,7 +66,7 @@ class Tier(StrEnum):
     PREEMPT = "preempt"
 
 
-class Phase(StrEnum):
+class MovePhase(StrEnum):
     """How far a move is."""
 
     PLANNED = "planned"
@@ -78,11 +78,11 @@ class Phase(StrEnum):
     @property
     def is_over(self) -> bool:
         """Whether nothing will follow."""
-        return self in (Phase.DONE, Phase.ABANDONED)
+        return self in (MovePhase.DONE, MovePhase.ABANDONED)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MachineShape:
     """What the machines of a move must be like; an empty text means any."""
 
     instance_type: str = ""
@@ -107,10 +107,10 @@ class Move:
     donor: str
     recipient: str
     count: int
-    wish: Wish = Wish()
+    wish: MachineShape = MachineShape()
     machine_ids: tuple[str, ...] = ()
     """Once the donor has picked them."""
-    phase: Phase = Phase.PLANNED
+    phase: MovePhase = MovePhase.PLANNED
     tries: int = 0
     created_at: int = 0
     updated_at: int = 0

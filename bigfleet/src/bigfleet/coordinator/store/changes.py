@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from bigfleet.coordinator.store.errors import StoreFullError, StoreSettingsError
-from bigfleet.coordinator.store.interface import TABLES, Row, RowKey
+from bigfleet.coordinator.store.interface import TABLES, RowKey, StoredRow
 
 LARGEST_ROW_BYTES: Final = 512 * 1024
 """etcd takes requests of up to 1.5 MiB unless told otherwise."""
@@ -23,7 +23,7 @@ Changes = Mapping[RowKey, bytes | None]
 _TABLES: Final = frozenset(TABLES)
 
 
-def changes_of(puts: Iterable[Row], deletes: Iterable[RowKey]) -> dict[RowKey, bytes | None]:
+def changes_of(puts: Iterable[StoredRow], deletes: Iterable[RowKey]) -> dict[RowKey, bytes | None]:
     """Every row once, in the order of their keys."""
     found: dict[RowKey, bytes | None] = dict.fromkeys(deletes)
     for row in puts:

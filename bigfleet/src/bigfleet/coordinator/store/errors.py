@@ -40,7 +40,7 @@ class StoreFullError(StoreError):
     """There is no room for more. Nothing was written."""
 
 
-class ConflictError(StoreError):
+class StoreConflictError(StoreError):
     """The rows are at another revision than the writer expected. Nothing was written."""
 
 

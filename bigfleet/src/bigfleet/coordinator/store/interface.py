@@ -36,7 +36,7 @@ class RowKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredRow:
     """One row. The value is JSON, in UTF-8."""
 
     table: str
@@ -45,10 +45,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedRows:
     """All rows, in no particular order, as they stood at one revision. An empty store is at 0."""
 
-    rows: Sequence[Row]
+    rows: Sequence[StoredRow]
     revision: int
 
 
@@ -89,7 +89,7 @@ class Snapshot:
     data: bytes
 
 
-class Store(Protocol):
+class StateStore(Protocol):
     """One replica's access to the rows. `open` first; one task at a time campaigns and writes."""
 
     async def open(self) -> None:
@@ -104,13 +104,13 @@ class Store(Protocol):
         """Let another replica lead at once. Sets `lost`. Never raises: the lease ends anyway."""
         ...
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedRows:
         """All rows, not older than any commit that was acknowledged before the call."""
         ...
 
     async def commit(
         self,
-        puts: Sequence[Row],
+        puts: Sequence[StoredRow],
         deletes: Sequence[RowKey],
         expected_revision: int,
         leadership: Leadership,
@@ -147,7 +147,7 @@ class Store(Protocol):
         ...
 
 
-class Over(enum.Enum):
+class RestoreScope(enum.Enum):
     """What a restore may write over."""
 
     NOTHING = "nothing"
@@ -157,7 +157,9 @@ class Over(enum.Enum):
 class Restorable(Protocol):
     """A store whose rows can be exchanged while nobody leads. Both engines are."""
 
-    async def replace(self, rows: Sequence[Row], term: int, revision: int, over: Over) -> None:
+    async def replace(
+        self, rows: Sequence[StoredRow], term: int, revision: int, over: RestoreScope
+    ) -> None:
         """Make these the only rows, in one step; every later leadership is above the term.
 
         StoreNotEmptyError: there are rows and nothing may be written over. StoreLockedError: a

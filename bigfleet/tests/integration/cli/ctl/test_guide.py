@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bigfleet.cli.ctl.main import app
-from bigfleet.coordinator.store.documents import Document, encode
+from bigfleet.coordinator.store.snapshots.documents import Document, encode
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from ctlfleet import ctl
 from ctlworld import World

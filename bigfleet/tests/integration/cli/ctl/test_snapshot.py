@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bigfleet.coordinator.store.documents import Document, encode
-from bigfleet.coordinator.store.interface import Row
+from bigfleet.coordinator.store.interface import StoredRow
+from bigfleet.coordinator.store.snapshots.documents import Document, encode
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from ctlfleet import NOW, CannedCoordinator, ctl, serving
 from ctlworld import World
 
 ROWS = (
-    Row("shards", "s-1", b'{"address":"s-1:7780","registered_at":1}'),
-    Row("clusters", "shop", b'{"shard":"s-1","bound_at":2}'),
+    StoredRow("shards", "s-1", b'{"address":"s-1:7780","registered_at":1}'),
+    StoredRow("clusters", "shop", b'{"shard":"s-1","bound_at":2}'),
 )
 SNAPSHOT = encode(Document(ROWS, term=7, revision=42, taken_at=NOW))
 

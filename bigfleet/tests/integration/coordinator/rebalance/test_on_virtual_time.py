@@ -14,10 +14,10 @@ from random import Random
 
 import pytest
 
-from bigfleet.coordinator.coordinator import Coordinator, World
 from bigfleet.coordinator.errors import CoordinatorError
 from bigfleet.coordinator.rebalance import FleetRebalancer
-from bigfleet.coordinator.state import AssignDomain, Phase
+from bigfleet.coordinator.server.coordinator import Coordinator, CoordinatorEnvironment
+from bigfleet.coordinator.state import AssignDomain, MovePhase
 from bigfleet.model import Machine, MachineState, PenaltyBucket, Profile
 from bigfleet.model.machine import LABEL_ZONE
 from bigfleet.observe.coordinator import CoordinatorMetrics
@@ -56,7 +56,7 @@ class Town:
 
     def _coordinator(self, name: str) -> Coordinator:
         metrics = CoordinatorMetrics(self.clock.now, version="1")
-        world = World(
+        world = CoordinatorEnvironment(
             MemoryStore(self.shared), self.clock, metrics, FleetRebalancer(inline, metrics)
         )
         return Coordinator(name, name, world)
@@ -103,7 +103,7 @@ class Town:
 
     @property
     def leader(self) -> Coordinator:
-        return next(one for one in self.coordinators.values() if one.leading.is_leader)
+        return next(one for one in self.coordinators.values() if one.election.is_leader)
 
 
 @asynccontextmanager
@@ -161,7 +161,7 @@ def test_an_escalated_shortfall_is_adopted_within_a_minute(
             there.lacks.clear()
             await asyncio.sleep(60)
             moves = there.leader.lead().state.moves.values()
-            assert {move.phase for move in moves} == {Phase.DONE}
+            assert {move.phase for move in moves} == {MovePhase.DONE}
             assert not any(one.ownership.transfers for one in there.shards.values())
 
     on_virtual_time(story)

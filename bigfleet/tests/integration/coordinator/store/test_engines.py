@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from bigfleet.coordinator.store.errors import (
-    ConflictError,
     DeposedError,
     SnapshotMissingError,
+    StoreConflictError,
     StoreFullError,
     StoreSettingsError,
     StoreUnavailableError,
 )
-from bigfleet.coordinator.store.interface import Leader, Row, RowKey
-from bigfleet.coordinator.store.opening import Engine
+from bigfleet.coordinator.store.factory import Engine
+from bigfleet.coordinator.store.interface import Leader, RowKey, StoredRow
 from storing import domain, engine_at, leading, opened, rows_in, until
 
 pytestmark = pytest.mark.usefixtures("long_lease")
@@ -83,7 +83,7 @@ async def test_a_commit_at_another_revision_changes_nothing(store: Engine) -> No
     leadership = await leading(store)
     revision = await store.commit([domain("r1", "a")], [], 0, leadership)
     for wrong in (0, revision - 1, revision + 1):
-        with pytest.raises(ConflictError, match="load again"):
+        with pytest.raises(StoreConflictError, match="load again"):
             await store.commit([domain("r1", "b")], [], wrong, leadership)
     assert await rows_in(store) == {RowKey("domains", "rack/r1"): b'{"shard":"a"}'}
     assert not leadership.lost.is_set()
@@ -140,7 +140,7 @@ async def test_a_large_commit_is_whole(store: Engine, count: int) -> None:
 async def test_a_large_commit_at_another_revision_changes_nothing(store: Engine) -> None:
     leadership = await leading(store)
     revision = await store.commit([domain("r1", "a")], [], 0, leadership)
-    with pytest.raises(ConflictError):
+    with pytest.raises(StoreConflictError):
         await store.commit([domain(f"x{n}", "b") for n in range(300)], [], 0, leadership)
     assert len(await rows_in(store)) == 1
     await store.commit([], [], revision, leadership)
@@ -149,7 +149,7 @@ async def test_a_large_commit_at_another_revision_changes_nothing(store: Engine)
 async def test_rows_of_many_bytes_are_kept(store: Engine) -> None:
     leadership = await leading(store)
     value = b'"' + b"x" * 500_000 + b'"'
-    many = [Row("moves", f"m{number}", value) for number in range(4)]
+    many = [StoredRow("moves", f"m{number}", value) for number in range(4)]
     await store.commit(many, [], 0, leadership)
     assert await rows_in(store) == {RowKey("moves", f"m{n}"): value for n in range(4)}
 
@@ -157,11 +157,11 @@ async def test_rows_of_many_bytes_are_kept(store: Engine) -> None:
 async def test_a_row_that_another_engine_could_not_keep_is_refused(store: Engine) -> None:
     leadership = await leading(store)
     with pytest.raises(StoreFullError, match="moves/m"):
-        await store.commit([Row("moves", "m", b"x" * 600_000)], [], 0, leadership)
+        await store.commit([StoredRow("moves", "m", b"x" * 600_000)], [], 0, leadership)
     with pytest.raises(StoreSettingsError, match="percent-encode"):
-        await store.commit([Row("moves", "a b", b"{}")], [], 0, leadership)
+        await store.commit([StoredRow("moves", "a b", b"{}")], [], 0, leadership)
     with pytest.raises(StoreSettingsError, match="no table 'ducks'"):
-        await store.commit([Row("ducks", "a", b"{}")], [], 0, leadership)
+        await store.commit([StoredRow("ducks", "a", b"{}")], [], 0, leadership)
     assert (await store.load()).revision == 0
 
 

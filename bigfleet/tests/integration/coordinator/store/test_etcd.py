@@ -13,19 +13,19 @@ import grpc.aio
 import pytest
 
 from bigfleet.coordinator.store.errors import (
-    ConflictError,
+    StoreConflictError,
     StoreError,
     StoreFullError,
     StoreUnavailableError,
 )
 from bigfleet.coordinator.store.etcd import EtcdStore, engine
-from bigfleet.coordinator.store.etcd.compacting import compact_to, compact_while, revision_now
-from bigfleet.coordinator.store.etcd.faults import CompactedError
-from bigfleet.coordinator.store.etcd.members import Members
-from bigfleet.coordinator.store.etcd.writing import Writing
+from bigfleet.coordinator.store.etcd.compaction import compact_to, compact_while, revision_now
+from bigfleet.coordinator.store.etcd.connection.faults import CompactedError
+from bigfleet.coordinator.store.etcd.connection.members import EtcdMembers
+from bigfleet.coordinator.store.etcd.guarded_writer import GuardedWriter
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
-from bigfleet.coordinator.store.interface import Leader, Leadership, Row, RowKey
-from bigfleet.coordinator.store.opening import Engine
+from bigfleet.coordinator.store.factory import Engine
+from bigfleet.coordinator.store.interface import Leader, Leadership, RowKey, StoredRow
 from etcd_members import Cluster, running
 from storing import domain, engine_at, leading, opened, rows_in, until
 from tcp_proxy import Proxy
@@ -56,7 +56,7 @@ def session_of(store: Engine) -> engine._Session:
     return store._session
 
 
-def members_of(store: Engine) -> Members:
+def members_of(store: Engine) -> EtcdMembers:
     return session_of(store).members
 
 
@@ -126,7 +126,7 @@ async def test_a_lost_answer_is_unknown_once_somebody_else_has_written(
         # Nothing of it was written, but the writer cannot know: its first attempt got no answer.
         with pytest.raises(StoreUnavailableError, match="unknown; load again"):
             await store.commit([domain("r1", "b")], [], revision - 1, leadership)
-        with pytest.raises(ConflictError):
+        with pytest.raises(StoreConflictError):
             await store.commit([domain("r1", "b")], [], revision - 1, leadership)
 
 
@@ -146,7 +146,7 @@ async def test_a_large_commit_that_was_interrupted_is_seen_whole_and_finished_by
         leadership = await leading(first)
         revision = await first.commit([domain(f"x{n}", "a") for n in range(10)], [], 0, leadership)
         steps = [0]
-        step = Writing._step
+        step = GuardedWriter._step
 
         async def dying(*arguments: object) -> None:
             steps[0] += 1
@@ -155,7 +155,7 @@ async def test_a_large_commit_that_was_interrupted_is_seen_whole_and_finished_by
             await step(*arguments)  # type: ignore[arg-type]
 
         with monkeypatch.context() as patch:
-            patch.setattr(Writing, "_step", dying)
+            patch.setattr(GuardedWriter, "_step", dying)
             revision = await first.commit(
                 [domain(f"y{n}", "b") for n in range(500)],
                 [RowKey("domains", f"rack/x{n}") for n in range(9)],
@@ -189,7 +189,7 @@ async def test_a_load_sees_one_moment_while_others_write_and_compact(
         async def write() -> None:
             nonlocal revision
             for number in range(60):
-                rows = [Row("moves", f"m{at:03}", b"%d" % number) for at in range(50)]
+                rows = [StoredRow("moves", f"m{at:03}", b"%d" % number) for at in range(50)]
                 revision = await store.commit(rows, [], revision, leadership)
                 if number % 20 == 19:
                     await compact_to(members_of(store), revision)
@@ -321,7 +321,7 @@ async def test_a_full_etcd_is_said_and_the_leader_stays(prefix: str, tmp_path: P
                 nonlocal revision
                 # etcd looks at its size every tenth of a second.
                 while True:
-                    row = Row("moves", "m", value)
+                    row = StoredRow("moves", "m", value)
                     revision = await store.commit([row], [], revision, leadership)
 
             async with asyncio.timeout(60):

@@ -15,9 +15,9 @@ import trustme
 
 import etcd
 from bigfleet.coordinator.store.errors import StoreError, StoreSettingsError, StoreUnavailableError
-from bigfleet.coordinator.store.etcd import members
+from bigfleet.coordinator.store.etcd.connection import members
+from bigfleet.coordinator.store.factory import Engine, open_store
 from bigfleet.coordinator.store.interface import StorePlace
-from bigfleet.coordinator.store.opening import Engine, open_store
 from bigfleet.wire.tls import TlsFiles
 from certificates import write_files
 from etcd_members import Cluster, running

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bigfleet.coordinator.store.errors import ConflictError, DeposedError
+from bigfleet.coordinator.store.errors import DeposedError, StoreConflictError
 from bigfleet.coordinator.store.interface import RowKey
 from etcd_members import Cluster
 from store_commits import Commit, commits
@@ -47,7 +47,7 @@ async def test_etcd_holds_what_a_dictionary_would(
                 )
             except DeposedError:
                 assert commit.terms_late
-            except ConflictError:
+            except StoreConflictError:
                 assert commit.off_by
             else:
                 assert not commit.off_by

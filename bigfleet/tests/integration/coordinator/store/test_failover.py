@@ -19,8 +19,8 @@ import pytest
 
 from bigfleet.coordinator.store.errors import DeposedError, StoreUnavailableError
 from bigfleet.coordinator.store.etcd import EtcdStore
+from bigfleet.coordinator.store.factory import Engine
 from bigfleet.coordinator.store.interface import Leader, Leadership, RowKey
-from bigfleet.coordinator.store.opening import Engine
 from etcd_members import Cluster
 from sizes import many
 from stalls import Stalls

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bigfleet.coordinator.store.errors import SnapshotError, StoreLockedError, StoreNotEmptyError
-from bigfleet.coordinator.store.interface import Over, Row, RowKey, Snapshot
-from bigfleet.coordinator.store.opening import Engine
-from bigfleet.coordinator.store.restoring import restore
+from bigfleet.coordinator.store.factory import Engine
+from bigfleet.coordinator.store.interface import RestoreScope, RowKey, Snapshot, StoredRow
+from bigfleet.coordinator.store.snapshots.restore import restore
 from etcd_members import Cluster
 from storing import domain, engine_at, leading, opened, rows_in
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.usefixtures("long_lease")
 
 ENGINES = ("sqlite", "etcd")
 ROWS = [
-    Row("shards", "a", b'{"address":"a:1"}'),
-    Row("meta", "revision", b"12"),
+    StoredRow("shards", "a", b'{"address":"a:1"}'),
+    StoredRow("meta", "revision", b"12"),
     *(domain(f"r{number}", "a") for number in range(400)),
 ]
 Make = Callable[[str, str], Engine]
@@ -47,7 +47,7 @@ async def saved(store: Engine, terms: int = 1) -> tuple[Snapshot, int]:
         return await store.snapshot(leadership), leadership.term
 
 
-def as_rows(rows: list[Row]) -> dict[RowKey, bytes]:
+def as_rows(rows: list[StoredRow]) -> dict[RowKey, bytes]:
     return {RowKey(row.table, row.key): row.value for row in rows}
 
 
@@ -81,7 +81,7 @@ async def test_a_store_ahead_of_the_snapshot_stays_ahead(make: Make, into: str) 
     snapshot, _ = await saved(make("sqlite", "one"))
     _, term = await saved(make(into, "two"), terms=9)
     async with opened(make(into, "two")) as store:
-        await restore(store, snapshot.data, Over.EVERYTHING)
+        await restore(store, snapshot.data, RestoreScope.EVERYTHING)
         assert (await leading(store)).term > term
 
 
@@ -95,7 +95,7 @@ async def test_a_store_with_rows_is_not_written_over_unless_told(make: Make, int
         with pytest.raises(StoreNotEmptyError, match=r"1 rows.*--force"):
             await restore(store, snapshot.data)
         assert await rows_in(store) == as_rows([domain("mine", "z")])
-        await restore(store, snapshot.data, Over.EVERYTHING)
+        await restore(store, snapshot.data, RestoreScope.EVERYTHING)
         assert await rows_in(store) == as_rows(ROWS)
 
 
@@ -111,7 +111,7 @@ async def test_a_bad_document_leaves_the_store_as_it_was(make: Make, into: str) 
     async with opened(make(into, "two")) as store:
         for data in bad:
             with pytest.raises(SnapshotError):
-                await restore(store, data, Over.EVERYTHING)
+                await restore(store, data, RestoreScope.EVERYTHING)
         assert (await store.load()).revision == 0
 
 
@@ -120,7 +120,7 @@ async def test_nothing_is_restored_while_a_coordinator_leads(make: Make) -> None
     async with opened(make("etcd", "two")) as running, opened(make("etcd", "two")) as tool:
         leadership = await leading(running, "one:7790")
         with pytest.raises(StoreLockedError, match="coordinator at one:7790 leads"):
-            await restore(tool, snapshot.data, Over.EVERYTHING)
+            await restore(tool, snapshot.data, RestoreScope.EVERYTHING)
         assert leadership.holds()
         assert await rows_in(running) == {}
 

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigfleet.coordinator.errors import CoordinatorError
+from bigfleet.coordinator.leadership.leader_state import LeaderState
 from bigfleet.coordinator.rebalance import FleetRebalancer
-from bigfleet.coordinator.reign import Reign
-from bigfleet.coordinator.reporting import answer_report
-from bigfleet.coordinator.state import AddShard, AssignDomain, Phase, SetQuota
+from bigfleet.coordinator.server.report_handler import handle_report
+from bigfleet.coordinator.state import AddShard, AssignDomain, MovePhase, SetQuota
 from bigfleet.coordinator.store.errors import StoreUnavailableError
 from bigfleet.coordinator.store.interface import RowKey
 from bigfleet.model import Machine, MachineState, PenaltyBucket, Profile
@@ -97,15 +97,15 @@ class World:
                 )
             ]
         }
-        self.reign: Reign
+        self.leader_state: LeaderState
         self.rebalancer: FleetRebalancer
 
     async def begin(self) -> None:
         await self.lead()
         for shard in SHARDS:
-            await self.reign.apply(AddShard(shard, f"{shard}:7780"))
-            await self.reign.apply(AssignDomain(LABEL_ZONE, ZONES[shard], shard))
-        await self.reign.apply(SetQuota("p", "r", dict.fromkeys(SHARDS, 50)))
+            await self.leader_state.apply(AddShard(shard, f"{shard}:7780"))
+            await self.leader_state.apply(AssignDomain(LABEL_ZONE, ZONES[shard], shard))
+        await self.leader_state.apply(SetQuota("p", "r", dict.fromkeys(SHARDS, 50)))
         machines, self.machines = self.machines, {}
         for shard in SHARDS:
             self.start(shard)
@@ -121,7 +121,7 @@ class World:
         """Another leader, with nothing but the store."""
         await self.store.shared.depose()
         leadership = await self.store.campaign("c")
-        self.reign = Reign(
+        self.leader_state = LeaderState(
             leadership, await self.store.load(), self.store, self.clock, self.metrics
         )
         self.rebalancer = FleetRebalancer(inline, self.metrics)
@@ -180,7 +180,7 @@ class World:
         if is_lost:
             return
         report = pb.ShardReport.FromString(report.SerializeToString())
-        answer = await answer_report(self.reign, report, self.rebalancer, self.metrics)
+        answer = await handle_report(self.leader_state, report, self.rebalancer, self.metrics)
         if is_unanswered:
             return
         self.acks[shard] = {}
@@ -203,7 +203,7 @@ class World:
         if fault == 2:
             self.store.after_commit.append(StoreUnavailableError("no answer"))
         with contextlib.suppress(CoordinatorError):
-            await self.rebalancer.look(self.reign)
+            await self.rebalancer.look(self.leader_state)
         self.store.before_commit.clear()
         self.store.after_commit.clear()
 
@@ -235,23 +235,23 @@ class World:
                 self.drain(shard)
                 await self.report(shard)
                 self.check()
-            await self.rebalancer.look(self.reign)
+            await self.rebalancer.look(self.leader_state)
             self.clock.advance(30)
             if self.is_quiet():
                 break
-        moves = self.reign.state.moves.values()
+        moves = self.leader_state.state.moves.values()
         assert self.is_quiet(), [(move.id, move.phase, move.reason) for move in moves]
         for name, one in self.machines.items():
             owners = [shard for shard in SHARDS if self.shards[shard].ownership.owns(one)]
             assert len(owners) == 1, f"{name}: {owners}"
-        quota = self.reign.state.quotas["p", "r"]
+        quota = self.leader_state.state.quotas["p", "r"]
         assert sum(quota.values()) == 50 * len(SHARDS)
         assert min(quota.values()) >= 0
 
     def is_quiet(self) -> bool:
-        return all(move.phase.is_over for move in self.reign.state.moves.values()) and not any(
-            self.shards[shard].ownership.transfers for shard in SHARDS
-        )
+        return all(
+            move.phase.is_over for move in self.leader_state.state.moves.values()
+        ) and not any(self.shards[shard].ownership.transfers for shard in SHARDS)
 
 
 SHARD = st.sampled_from(SHARDS)
@@ -283,7 +283,7 @@ async def act(world: World, kind: str, shard: str, how: int) -> None:
         case "look":
             await world.look(how)
         case "round":
-            await world.rebalancer.begin_round(world.reign)
+            await world.rebalancer.begin_round(world.leader_state)
         case "crash":
             world.start(shard)
         case "lead":
@@ -330,7 +330,7 @@ async def story(world: World, actions: list[tuple[str, str, int]]) -> World:
     await world.begin()
     for shard in SHARDS:
         await world.report(shard)
-    await world.rebalancer.begin_round(world.reign)
+    await world.rebalancer.begin_round(world.leader_state)
     for kind, shard, how in actions:
         await act(world, kind, shard, how)
         world.check()
@@ -373,7 +373,7 @@ async def test_all_kinds_of_moves_at_once_whatever_dies(
 async def test_without_faults_each_tier_delivers() -> None:
     for state, age in ((S.IDLE, 6), (S.SPECULATIVE, 6), (S.CONFIGURED, 13)):
         world = await story(World(fleet(state), "s-1", 8_000, age), [])
-        done = [m for m in world.reign.state.moves.values() if m.phase is Phase.DONE]
+        done = [m for m in world.leader_state.state.moves.values() if m.phase is MovePhase.DONE]
         assert sum(len(move.machine_ids) for move in done) == 2, state
         mine = [m for m in world.machines.values() if world.shards["s-1"].ownership.owns(m)]
         assert len(mine) == 8

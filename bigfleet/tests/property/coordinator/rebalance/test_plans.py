@@ -9,11 +9,11 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigfleet.coordinator.rebalance import Plan, plan
-from bigfleet.coordinator.rebalance.known import Known
-from bigfleet.coordinator.rebalance.reading import Reader
-from bigfleet.coordinator.reports import Heard
-from bigfleet.coordinator.state import Move, Phase, Tier, Wish
+from bigfleet.coordinator.rebalance import RebalancePlan, plan
+from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
+from bigfleet.coordinator.rebalance.planning.report_reader import ReportReader
+from bigfleet.coordinator.reports.report_cache import ReceivedReport
+from bigfleet.coordinator.state import MachineShape, Move, MovePhase, Tier
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
@@ -61,9 +61,9 @@ def lacks(draw: st.DrawFn) -> list[pb.Shortfall]:
 
 
 @st.composite
-def fleets(draw: st.DrawFn) -> list[Heard]:
+def fleets(draw: st.DrawFn) -> list[ReceivedReport]:
     return [
-        Heard(
+        ReceivedReport(
             name, 1, 1, NOW, 0.0,
             pb.ShardSummary(
                 free_by_class=draw(rows()),
@@ -82,21 +82,21 @@ def histories(draw: st.DrawFn) -> list[Move]:
         donor, recipient = draw(st.permutations(NAMES))[:2]
         arch = draw(st.sampled_from(["arm", "amd"]))
         since = NOW - draw(st.integers(0, 120)) * SECOND
-        phase = draw(st.sampled_from(list(Phase)))
+        phase = draw(st.sampled_from(list(MovePhase)))
         moves.append(
             Move(
                 f"old-{number}", draw(st.sampled_from([Tier.IDLE, Tier.QUOTA])), donor, recipient,
-                draw(st.integers(1, 5)), Wish(f"large-{arch}", "z", "p", "r"), phase=phase,
+                draw(st.integers(1, 5)), MachineShape(f"large-{arch}", "z", "p", "r"), phase=phase,
                 created_at=since, updated_at=since, fingerprint=arch,
             )
         )  # fmt: skip
     return moves
 
 
-def planned(fleet: list[Heard], history: list[Move]) -> Plan:
-    reader, numbers = Reader(), itertools.count(1)
+def planned(fleet: list[ReceivedReport], history: list[Move]) -> RebalancePlan:
+    reader, numbers = ReportReader(), itertools.count(1)
     views = reader.views(fleet)
-    known = Known(history, now=NOW)
+    known = PlanningInput(history, now=NOW)
     return plan(reader.catalogue, views, known, lambda: f"m-{next(numbers)}")
 
 
@@ -105,7 +105,9 @@ def cpus(move: Move) -> int:
 
 
 @given(fleets(), histories())
-def test_never_more_is_moved_than_is_lacked(fleet: list[Heard], history: list[Move]) -> None:
+def test_never_more_is_moved_than_is_lacked(
+    fleet: list[ReceivedReport], history: list[Move]
+) -> None:
     for heard in fleet:
         for lack in heard.shortfalls:
             mine = [
@@ -121,7 +123,7 @@ def test_never_more_is_moved_than_is_lacked(fleet: list[Heard], history: list[Mo
 
 @given(fleets(), histories())
 def test_donors_keep_their_margin_and_give_a_tenth_at_most(
-    fleet: list[Heard], history: list[Move]
+    fleet: list[ReceivedReport], history: list[Move]
 ) -> None:
     moves = planned(fleet, history).moves
     for heard in fleet:
@@ -146,19 +148,21 @@ def test_donors_keep_their_margin_and_give_a_tenth_at_most(
 
 
 @given(fleets(), histories())
-def test_machines_do_not_go_back_and_forth(fleet: list[Heard], history: list[Move]) -> None:
+def test_machines_do_not_go_back_and_forth(
+    fleet: list[ReceivedReport], history: list[Move]
+) -> None:
     moves = planned(fleet, history).moves
     went = {(move.donor, move.recipient) for move in moves}
     assert not any((recipient, donor) in went for donor, recipient in went)
     for move in history:
         is_recent = NOW - move.updated_at < 80 * SECOND or not move.phase.is_over
-        if is_recent and move.phase is not Phase.ABANDONED:
+        if is_recent and move.phase is not MovePhase.ABANDONED:
             assert (move.recipient, move.donor) not in went
 
 
 @given(fleets(), histories())
 def test_moves_are_for_eligible_shortfalls_of_other_shards(
-    fleet: list[Heard], history: list[Move]
+    fleet: list[ReceivedReport], history: list[Move]
 ) -> None:
     result = planned(fleet, history)
     ages = {
@@ -179,15 +183,17 @@ def test_moves_are_for_eligible_shortfalls_of_other_shards(
 
 
 @given(fleets(), histories())
-def test_the_same_reports_give_the_same_plan(fleet: list[Heard], history: list[Move]) -> None:
+def test_the_same_reports_give_the_same_plan(
+    fleet: list[ReceivedReport], history: list[Move]
+) -> None:
     assert planned(fleet, history) == planned(fleet, history)
 
 
 @given(fleets())
-def test_what_was_read_before_changes_nothing(fleet: list[Heard]) -> None:
-    reader, numbers = Reader(), itertools.count(1)
+def test_what_was_read_before_changes_nothing(fleet: list[ReceivedReport]) -> None:
+    reader, numbers = ReportReader(), itertools.count(1)
     reader.views(fleet[::-1])
     again = plan(
-        reader.catalogue, reader.views(fleet), Known(now=NOW), lambda: f"m-{next(numbers)}"
+        reader.catalogue, reader.views(fleet), PlanningInput(now=NOW), lambda: f"m-{next(numbers)}"
     )
     assert again == planned(fleet, [])

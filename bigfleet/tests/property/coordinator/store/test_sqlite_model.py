@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigfleet.coordinator.store.changes import changes_of
-from bigfleet.coordinator.store.errors import ConflictError, DeposedError
+from bigfleet.coordinator.store.errors import DeposedError, StoreConflictError
 from bigfleet.coordinator.store.interface import RowKey
 from bigfleet.coordinator.store.sqlite.file import SqliteFile
 from store_commits import Commit, commits
@@ -52,7 +52,7 @@ def test_a_file_holds_what_a_dictionary_would(batches: list[Commit]) -> None:
                 revision = file.commit(changes, expected, used)
             except DeposedError:
                 assert commit.terms_late
-            except ConflictError:
+            except StoreConflictError:
                 assert commit.off_by
             else:
                 assert not commit.off_by

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from bigfleet.coordinator.rebalance import Plan, plan
-from bigfleet.coordinator.rebalance.known import Known
-from bigfleet.coordinator.rebalance.planning import none_eligible
-from bigfleet.coordinator.rebalance.reading import Reader
-from bigfleet.coordinator.reports import Heard
-from bigfleet.coordinator.state import Move, Phase, Provider, Tier, Wish
+from bigfleet.coordinator.rebalance import RebalancePlan, plan
+from bigfleet.coordinator.rebalance.planning.planner import none_eligible
+from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
+from bigfleet.coordinator.rebalance.planning.report_reader import ReportReader
+from bigfleet.coordinator.reports.report_cache import ReceivedReport
+from bigfleet.coordinator.state import MachineShape, Move, MovePhase, ProviderEntry, Tier
 from bigfleet.model import MachineState
 from bigfleet.shard.peers.report import summarise
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
@@ -66,7 +66,7 @@ def shard(
     *said: pb.FreeClass | pb.Shortfall,
     types: Mapping[str, int] | None = None,
     slots: int = 0,
-) -> Heard:
+) -> ReceivedReport:
     """A report; `slots` are the machines of the pool in all states."""
     summary = pb.ShardSummary(
         per_instance_type_counts=types,
@@ -74,28 +74,28 @@ def shard(
         quota_totals=[pb.QuotaAllocation(provider="p", region="r", per_shard={name: slots})],
     )
     lacks = tuple(one for one in said if isinstance(one, pb.Shortfall))
-    return Heard(name, 1, 1, NOW, 0.0, summary.SerializeToString(), NOW, lacks)
+    return ReceivedReport(name, 1, 1, NOW, 0.0, summary.SerializeToString(), NOW, lacks)
 
 
-def planned(*reports: Heard, known: Known | None = None) -> Plan:
-    reader, numbers = Reader(), itertools.count(1)
+def planned(*reports: ReceivedReport, known: PlanningInput | None = None) -> RebalancePlan:
+    reader, numbers = ReportReader(), itertools.count(1)
     views = reader.views(reports)
     return plan(
-        reader.catalogue, views, known or Known(now=NOW), lambda: f"m-{next(numbers)}"
+        reader.catalogue, views, known or PlanningInput(now=NOW), lambda: f"m-{next(numbers)}"
     )  # fmt: skip
 
 
-def gifts(result: Plan) -> list[tuple[str, str, str, int]]:
+def gifts(result: RebalancePlan) -> list[tuple[str, str, str, int]]:
     return [(move.tier.value, move.donor, move.recipient, move.count) for move in result.moves]
 
 
-def reasons(result: Plan) -> list[str]:
+def reasons(result: RebalancePlan) -> list[str]:
     return [one.reason for one in result.suppressed]
 
 
 def under_way(**changes: object) -> Move:
     move = Move(
-        "m-0", Tier.IDLE, "a", "b", 1, Wish("std", "z", "p", "r"),
+        "m-0", Tier.IDLE, "a", "b", 1, MachineShape("std", "z", "p", "r"),
         created_at=NOW - SECOND, updated_at=NOW - SECOND, fingerprint="f",
     )  # fmt: skip
     return replace(move, **changes)  # type: ignore[arg-type]
@@ -133,7 +133,7 @@ def test_higher_priority_comes_first_then_the_older_one() -> None:
 def test_a_shortfall_that_cannot_be_read_is_left_to_its_shard() -> None:
     odd = lack()
     odd.min_unit.resources["cpu"] = "many"
-    assert planned(shard("a", free(50)), shard("b", odd)) == Plan()
+    assert planned(shard("a", free(50)), shard("b", odd)) == RebalancePlan()
 
 
 def test_a_round_without_eligible_shortfalls_says_why() -> None:
@@ -163,11 +163,11 @@ def test_a_round_takes_at_most_a_tenth_of_a_donors_idle_machines() -> None:
 
 
 def test_what_a_round_took_half_a_minute_ago_counts_for_the_next_one() -> None:
-    recent = under_way(count=4, phase=Phase.DONE, recipient="d", fingerprint="other")
-    known = Known([recent], now=NOW)
+    recent = under_way(count=4, phase=MovePhase.DONE, recipient="d", fingerprint="other")
+    known = PlanningInput([recent], now=NOW)
     result = planned(shard("a", free(50)), shard("b", lack(cpu="400")), known=known)
     assert gifts(result) == [("idle", "a", "b", 1)]
-    known = Known([replace(recent, created_at=NOW - 31 * SECOND)], now=NOW)
+    known = PlanningInput([replace(recent, created_at=NOW - 31 * SECOND)], now=NOW)
     result = planned(shard("a", free(50)), shard("b", lack(cpu="400")), known=known)
     assert gifts(result) == [("idle", "a", "b", 5)]
 
@@ -192,10 +192,10 @@ def test_machines_must_fit_requirements_and_unit() -> None:
 def test_a_move_names_type_zone_provider_region_and_what_is_asked_for() -> None:
     ssd = Operator(key="disk", operator=Operator.OPERATOR_IN, values=["ssd"])
     row = free(50, labels={"disk": "ssd"})
-    known = Known(now=NOW, escalated={("b", "f"): 7})
+    known = PlanningInput(now=NOW, escalated={("b", "f"): 7})
     result = planned(shard("a", row), shard("b", lack(requirements=(ssd,))), known=known)
     (move,) = result.moves
-    assert move.wish == Wish(
+    assert move.wish == MachineShape(
         "std", "z", "p", "r", (("disk", Operator.OPERATOR_IN, ("ssd",)),), (("cpu", "1"),), 10, 3
     )
     assert (move.id, move.fingerprint, move.escalated_at) == ("m-1", "f", 7)
@@ -208,22 +208,27 @@ def test_several_donors_are_taken_together_the_richest_first() -> None:
 
 def test_what_moves_bring_already_is_not_asked_for_again() -> None:
     donor, recipient = shard("a", free(50)), shard("b", lack(cpu="8"))
-    for phase in (Phase.PLANNED, Phase.DONOR_RELEASED, Phase.RECIPIENT_ADOPTED, Phase.DONE):
-        known = Known([under_way(count=2, phase=phase)], now=NOW)
-        assert planned(donor, recipient, known=known) == Plan(), phase
-    known = Known([under_way(count=1)], now=NOW)
+    for phase in (
+        MovePhase.PLANNED,
+        MovePhase.DONOR_RELEASED,
+        MovePhase.RECIPIENT_ADOPTED,
+        MovePhase.DONE,
+    ):
+        known = PlanningInput([under_way(count=2, phase=phase)], now=NOW)
+        assert planned(donor, recipient, known=known) == RebalancePlan(), phase
+    known = PlanningInput([under_way(count=1)], now=NOW)
     assert gifts(planned(donor, recipient, known=known)) == [("idle", "a", "b", 1)]
-    late = under_way(count=2, phase=Phase.DONE, updated_at=NOW - 41 * SECOND)
-    known = Known([late], now=NOW)
+    late = under_way(count=2, phase=MovePhase.DONE, updated_at=NOW - 41 * SECOND)
+    known = PlanningInput([late], now=NOW)
     assert gifts(planned(donor, recipient, known=known)) == [("idle", "a", "b", 2)]
 
 
 def test_machines_a_planned_move_will_take_are_not_given_twice() -> None:
     promised = under_way(count=8, recipient="c", created_at=NOW - 60 * SECOND)
-    known = Known([promised], now=NOW)
+    known = PlanningInput([promised], now=NOW)
     result = planned(shard("a", free(10)), shard("b", lack(cpu="400")), known=known)
     assert gifts(result) == [("idle", "a", "b", 1)]
-    known = Known([replace(promised, count=9)], now=NOW)
+    known = PlanningInput([replace(promised, count=9)], now=NOW)
     assert gifts(planned(shard("a", free(10)), shard("b", lack()), known=known)) == []
 
 
@@ -231,9 +236,9 @@ def test_machines_a_planned_move_will_take_are_not_given_twice() -> None:
 
 
 def test_nothing_goes_back_between_two_shards_for_eight_report_cycles() -> None:
-    other_way = under_way(donor="b", recipient="a", phase=Phase.DONE, fingerprint="x")
+    other_way = under_way(donor="b", recipient="a", phase=MovePhase.DONE, fingerprint="x")
     for age, expected in ((79, []), (81, [("idle", "a", "b", 2)])):
-        known = Known([replace(other_way, updated_at=NOW - age * SECOND)], now=NOW)
+        known = PlanningInput([replace(other_way, updated_at=NOW - age * SECOND)], now=NOW)
         result = planned(shard("a", free(50)), shard("b", lack()), known=known)
         assert gifts(result) == expected
         assert reasons(result) == (["cooldown"] if not expected else [])
@@ -248,11 +253,11 @@ def test_two_shards_do_not_swap_machines_in_one_round() -> None:
 
 
 def test_a_donor_that_had_nothing_is_not_asked_again_for_a_while() -> None:
-    refused = under_way(phase=Phase.ABANDONED)
+    refused = under_way(phase=MovePhase.ABANDONED)
     reports = shard("a", free(60)), shard("b", lack()), shard("c", free(50))
-    known = Known([refused], now=NOW)
+    known = PlanningInput([refused], now=NOW)
     assert gifts(planned(*reports, known=known)) == [("idle", "c", "b", 2)]
-    known = Known([replace(refused, updated_at=NOW - 81 * SECOND)], now=NOW)
+    known = PlanningInput([replace(refused, updated_at=NOW - 81 * SECOND)], now=NOW)
     assert gifts(planned(*reports, known=known)) == [("idle", "a", "b", 2)]
 
 
@@ -267,7 +272,7 @@ def test_slots_are_taken_where_idle_machines_do_not_suffice() -> None:
 @pytest.mark.parametrize(("quota", "count"), [(69, 0), (70, 0), (75, 5), (200, 10)])
 def test_slots_go_only_with_quota_the_donor_does_not_use(quota: int, count: int) -> None:
     donor = shard("a", free(slots=30), slots=100)
-    known = Known(quotas={("p", "r"): {"a": quota}}, now=NOW)
+    known = PlanningInput(quotas={("p", "r"): {"a": quota}}, now=NOW)
     result = planned(donor, shard("b", lack(cpu="40")), known=known)
     assert sum(move.count for move in result.moves) == count
     assert all(move.tier is Tier.QUOTA for move in result.moves)
@@ -275,13 +280,13 @@ def test_slots_go_only_with_quota_the_donor_does_not_use(quota: int, count: int)
 
 def test_slots_of_several_zones_share_the_quota_of_their_pool() -> None:
     donor = shard("a", free(slots=15, zone="z-1"), free(slots=15, zone="z-2"), slots=100)
-    known = Known(quotas={("p", "r"): {"a": 75}}, now=NOW)
+    known = PlanningInput(quotas={("p", "r"): {"a": 75}}, now=NOW)
     result = planned(donor, shard("b", lack(cpu="40")), known=known)
     assert gifts(result) == [("quota", "a", "b", 5)]
 
 
 def test_slots_of_other_pools_are_not_used_and_those_that_cannot_go_are() -> None:
-    known = Known(quotas={("p", "r"): {"a": 72}}, now=NOW)
+    known = PlanningInput(quotas={("p", "r"): {"a": 72}}, now=NOW)
     elsewhere = free(slots=1, zone="far", region="r2")
     donor = shard("a", free(slots=30), elsewhere, slots=100)
     assert sum(m.count for m in planned(donor, shard("b", lack()), known=known).moves) == 2
@@ -290,8 +295,8 @@ def test_slots_of_other_pools_are_not_used_and_those_that_cannot_go_are() -> Non
 
 
 def test_quota_of_slots_on_their_way_is_not_promised_twice() -> None:
-    known = Known(
-        [under_way(tier=Tier.QUOTA, count=4, recipient="c", phase=Phase.DONOR_RELEASED)],
+    known = PlanningInput(
+        [under_way(tier=Tier.QUOTA, count=4, recipient="c", phase=MovePhase.DONOR_RELEASED)],
         quotas={("p", "r"): {"a": 75}},
         now=NOW,
     )
@@ -301,7 +306,7 @@ def test_quota_of_slots_on_their_way_is_not_promised_twice() -> None:
 
 
 def test_a_recipient_that_does_not_use_the_provider_gets_nothing_of_it() -> None:
-    known = Known(providers={"p": Provider("p", "p:1", shards=("a",))}, now=NOW)
+    known = PlanningInput(providers={"p": ProviderEntry("p", "p:1", shards=("a",))}, now=NOW)
     result = planned(shard("a", free(50)), shard("b", lack()), known=known)
     assert reasons(result) == ["no_donor"]
 
@@ -322,13 +327,15 @@ def test_nothing_is_drained_while_anybody_has_something_to_give() -> None:
     old = lack(cpu="400", age=13)
     capped = planned(donor, shard("b", old), shard("c", free(30)))
     assert {move.tier for move in capped.moves} == {Tier.IDLE}
-    other_way = under_way(donor="b", recipient="c", phase=Phase.DONE, fingerprint="x")
+    other_way = under_way(donor="b", recipient="c", phase=MovePhase.DONE, fingerprint="x")
     barred = planned(
-        donor, shard("b", old), shard("c", free(30)), known=Known([other_way], now=NOW)
+        donor, shard("b", old), shard("c", free(30)), known=PlanningInput([other_way], now=NOW)
     )
     assert reasons(barred) == ["cooldown"]
     deaf = planned(
-        shard("a", free(1), types=BUSY), shard("b", old), known=Known(now=NOW, is_whole=False)
+        shard("a", free(1), types=BUSY),
+        shard("b", old),
+        known=PlanningInput(now=NOW, is_whole=False),
     )
     assert not deaf.moves, "somebody who was not heard may have something"
 
@@ -345,7 +352,9 @@ def test_of_machines_whose_size_nobody_knows_one_is_asked_for_at_a_time() -> Non
     result = planned(shard("a", types=BUSY), shard("b", lack(cpu="400", age=13)))
     assert gifts(result) == [("preempt", "a", "b", 1)]
     assert result.moves[0].wish.instance_type == ""
-    known = Known([under_way(tier=Tier.PREEMPT, wish=Wish(min_unit=(("cpu", "1"),)))], now=NOW)
+    known = PlanningInput(
+        [under_way(tier=Tier.PREEMPT, wish=MachineShape(min_unit=(("cpu", "1"),)))], now=NOW
+    )
     result = planned(shard("a", types=BUSY), shard("b", lack(cpu="400", age=13)), known=known)
     assert result.moves == ()
 
@@ -357,7 +366,7 @@ def test_a_round_begins_a_bounded_number_of_moves() -> None:
     rows = [free(slots=1, kind=f"t{n}") for n in range(500)]
     result = planned(shard("a", *rows), shard("b", *rows), shard("c", lack(cpu="100000")))
     assert len(result.moves) == 500
-    known = Known([under_way(id=f"x{n}", fingerprint="x") for n in range(499)], now=NOW)
+    known = PlanningInput([under_way(id=f"x{n}", fingerprint="x") for n in range(499)], now=NOW)
     result = planned(shard("a", *rows), shard("c", lack(cpu="100000")), known=known)
     assert len(result.moves) == 1
 
@@ -367,7 +376,9 @@ def test_a_slice_in_use_stays_with_its_shard_as_shards_report_it(quota: int, cou
     serving = [machine(f"m-{n}", MachineState.CONFIGURED, stamp=stamp()) for n in range(10)]
     unused = [machine(f"n-{n}", MachineState.SPECULATIVE) for n in range(5)]
     fleet = Reporting(machines=serving + unused).book.inventory.snapshot()
-    donor = Heard("a", 1, 1, NOW, 0.0, summarise(fleet, "a", "").SerializeToString(), NOW, ())
-    known = Known(quotas={("p", "r"): {"a": quota}}, now=NOW)
+    donor = ReceivedReport(
+        "a", 1, 1, NOW, 0.0, summarise(fleet, "a", "").SerializeToString(), NOW, ()
+    )
+    known = PlanningInput(quotas={("p", "r"): {"a": quota}}, now=NOW)
     result = planned(donor, shard("b", lack(cpu="8")), known=known)
     assert sum(move.count for move in result.moves) == count

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigfleet.coordinator.rebalance.reading import Reader, View
-from bigfleet.coordinator.reports import Heard
+from bigfleet.coordinator.rebalance.planning.report_reader import ReportReader, ShardView
+from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
@@ -13,7 +13,7 @@ from bigfleet_api.v1alpha1 import provider_pb2 as provider
 CPU = provider.Resources(resources={"cpu": "4"})
 
 
-def heard(name: str, racks: int = 0, asked: tuple[str, ...] = ()) -> Heard:
+def heard(name: str, racks: int = 0, asked: tuple[str, ...] = ()) -> ReceivedReport:
     """A shard with a machine in each of some racks, and a shortfall for each label asked for."""
     summary = pb.ShardSummary(
         free_by_class=[
@@ -37,30 +37,30 @@ def heard(name: str, racks: int = 0, asked: tuple[str, ...] = ()) -> Heard:
         )
         for label in asked
     )  # fmt: skip
-    return Heard(name, 1, 1, 0, 0.0, summary.SerializeToString(), 0, lacks)
+    return ReceivedReport(name, 1, 1, 0, 0.0, summary.SerializeToString(), 0, lacks)
 
 
-def fitting(reader: Reader, view: View, asks: View) -> int:
+def fitting(reader: ReportReader, view: ShardView, asks: ShardView) -> int:
     """Idle machines of one shard that fit another's shortfall."""
     fits = reader.catalogue.fits(asks.lacks[0].shape)[view.kinds]
     return int(np.sum(view.idle[fits]))
 
 
 def test_machines_that_nobody_tells_apart_are_one_kind() -> None:
-    reader = Reader()
+    reader = ReportReader()
     (view,) = reader.views([heard("a", racks=100)])
     assert (len(reader.catalogue.kinds), view.idle.tolist()) == (1, [100])
 
 
 def test_a_label_somebody_asks_for_tells_them_apart() -> None:
-    reader = Reader()
+    reader = ReportReader()
     donor, asks = reader.views([heard("a", racks=100), heard("b", asked=("arch",))])
     assert (len(reader.catalogue.kinds), sum(donor.idle)) == (2, 100)
     assert fitting(reader, donor, asks) == 50
 
 
 def test_a_label_that_is_asked_for_later_counts_from_then_on() -> None:
-    reader = Reader()
+    reader = ReportReader()
     same = heard("a", racks=100)
     reader.views([same, heard("b", asked=("arch",))])
     donor, asks = reader.views([same, heard("b", asked=("rack",))])
@@ -70,7 +70,7 @@ def test_a_label_that_is_asked_for_later_counts_from_then_on() -> None:
 
 
 def test_a_report_that_was_read_is_not_read_again() -> None:
-    reader = Reader()
+    reader = ReportReader()
     same = heard("a", racks=10)
     (first,) = reader.views([same])
     (again,) = reader.views([same])

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from bigfleet.coordinator.rebalance import FleetRebalancer
-from bigfleet.coordinator.state import Move, Phase, RemoveShard, SetQuota
+from bigfleet.coordinator.state import Move, MovePhase, RemoveShard, SetQuota
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
@@ -29,7 +29,7 @@ class Moving(Fleet):
     def moves(self) -> list[Move]:
         return list(self.moving.moves(self.coordinator.lead()))
 
-    def phase(self) -> Phase:
+    def phase(self) -> MovePhase:
         """Of the only move there is."""
         (move,) = self.moves
         return move.phase
@@ -104,7 +104,7 @@ async def released(moving: Moving, *, idle: int = 10, slots: int = 0) -> str:
     (move,) = moving.moves
     assert list(await moving.hear("a")) == [f"{move.id}/pick"]
     await moving.hear("a", ack(f"{move.id}/pick", "m-1"), held=[(move.id, DONOR, "m-1")])
-    assert moving.phase() is Phase.DONOR_RELEASED
+    assert moving.phase() is MovePhase.DONOR_RELEASED
     assert moving.moves[0].machine_ids == ("m-1",)
     return move.id
 
@@ -118,13 +118,13 @@ async def test_an_escalated_shortfall_is_met_step_by_step_and_counted() -> None:
             machine_ids=["m-1"], from_shard_id="a", to_shard_id="b"
         )
         await moving.hear("b", ack(f"{move}/adopt", "m-1"), held=[took])
-        assert moving.phase() is Phase.RECIPIENT_ADOPTED
+        assert moving.phase() is MovePhase.RECIPIENT_ADOPTED
         assert not await moving.hear("b", held=[took]), "the donor forgets first"
         (settle,) = await moving.hear("a", held=[gave])
         await moving.hear("a", ack(settle))
         (settle,) = await moving.hear("b", held=[took])
         await moving.hear("b", ack(settle))
-        assert moving.phase() is Phase.DONE
+        assert moving.phase() is MovePhase.DONE
         assert moving.value("rebalance_moves_total", tier="idle", outcome="planned") == 1
         assert moving.value("rebalance_moves_total", tier="idle", outcome="done") == 1
         assert moving.value("rebalance_machines_total", tier="idle") == 1
@@ -164,9 +164,9 @@ async def test_machines_of_a_recipient_that_cannot_take_them_go_back() -> None:
             for _ in range(3):
                 assert f"{move}/adopt" in await moving.hear("b")
                 await moving.hear("b", ack(f"{move}/adopt", outcome="FAILED", reason="disk full"))
-        assert moving.phase() is Phase.DONOR_RELEASED, "one answer may still have told it"
+        assert moving.phase() is MovePhase.DONOR_RELEASED, "one answer may still have told it"
         assert not await moving.hear("b")
-        assert moving.phase() is Phase.ABANDONED
+        assert moving.phase() is MovePhase.ABANDONED
         told = await moving.hear("a", held=[gave])
         assert told[f"{move}/back"].transfer_ownership.to_shard_id == "a"
         both = [gave, (move, RECIPIENT, "m-1")]
@@ -182,10 +182,10 @@ async def test_machines_of_a_removed_recipient_go_back_and_are_given_up_if_it_re
         move = await released(moving)
         await moving.coordinator.apply(RemoveShard("b"))
         await moving.think()
-        assert moving.phase() is Phase.DONOR_RELEASED
+        assert moving.phase() is MovePhase.DONOR_RELEASED
         moving.clock.advance(61)
         await moving.think()
-        assert moving.phase() is Phase.ABANDONED
+        assert moving.phase() is MovePhase.ABANDONED
         await moving.hear("b", held=[(move, RECIPIENT, "m-1")])
         told = await moving.hear("b", held=[(move, RECIPIENT, "m-1")])
         assert told[f"{move}/back"].transfer_ownership.from_shard_id == "b"
@@ -201,7 +201,7 @@ async def test_a_donor_that_answers_after_the_move_was_given_up_gets_its_machine
         (move,) = moving.moves
         moving.clock.advance(301)
         await moving.think()
-        assert moving.phase() is Phase.ABANDONED
+        assert moving.phase() is MovePhase.ABANDONED
         await moving.hear("a", held=[(move.id, DONOR, "m-1")])
         assert list(await moving.hear("a", held=[(move.id, DONOR, "m-1")])) == [f"{move.id}/back"]
 
@@ -248,7 +248,7 @@ async def test_moves_that_are_over_are_forgotten_after_an_hour() -> None:
         await moving.think()
         moving.clock.advance(3_590)
         await moving.moving.begin_round(moving.coordinator.lead())
-        assert [move.phase for move in moving.moves] == [Phase.ABANDONED]
+        assert [move.phase for move in moving.moves] == [MovePhase.ABANDONED]
         moving.clock.advance(20)
         await moving.moving.begin_round(moving.coordinator.lead())
         assert moving.moves == []

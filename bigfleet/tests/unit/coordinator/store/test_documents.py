@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from bigfleet.coordinator.store.documents import Document, decode, encode
 from bigfleet.coordinator.store.errors import SnapshotError
-from bigfleet.coordinator.store.interface import Row
+from bigfleet.coordinator.store.interface import StoredRow
+from bigfleet.coordinator.store.snapshots.documents import Document, decode, encode
 
 ROWS = (
-    Row("domains", "rack/r1", b'{"shard":"a"}'),
-    Row("domains", "rack/r2", b'{"shard":"b"}'),
-    Row("shards", "a", b'{"address":"a:1","registered_at":5,"weight":0.5}'),
+    StoredRow("domains", "rack/r1", b'{"shard":"a"}'),
+    StoredRow("domains", "rack/r2", b'{"shard":"b"}'),
+    StoredRow("shards", "a", b'{"address":"a:1","registered_at":5,"weight":0.5}'),
 )
 DOCUMENT = Document(ROWS, term=7, revision=4711, taken_at=1_700_000_000_000_000_000)
 
@@ -82,4 +82,4 @@ def test_a_revision_that_leaves_no_room_is_refused() -> None:
 
 def test_a_row_that_is_no_json_cannot_be_written_and_is_named() -> None:
     with pytest.raises(SnapshotError, match="moves/m1"):
-        encode(Document((Row("moves", "m1", b"{"),), 1, 1, 1))
+        encode(Document((StoredRow("moves", "m1", b"{"),), 1, 1, 1))

@@ -12,10 +12,10 @@ from bigfleet.coordinator.store.errors import (
     StoreSettingsError,
     StoreUnavailableError,
 )
+from bigfleet.coordinator.store.etcd.connection.members import EtcdMembers
 from bigfleet.coordinator.store.etcd.election import Election
-from bigfleet.coordinator.store.etcd.following import Following
 from bigfleet.coordinator.store.etcd.keys import Keys
-from bigfleet.coordinator.store.etcd.members import Members
+from bigfleet.coordinator.store.etcd.leader_watch import LeaderWatch
 from bigfleet.coordinator.store.leaders import Leaders
 from clocks import HandClock
 from sim.loop import virtual_loop
@@ -39,9 +39,9 @@ class Deaf:
 
 async def a_minute_of(which: str, error: StoreError) -> int:
     deaf, leaders, keys = Deaf(error), Leaders(), Keys(b"/p/")
-    members = cast("Members", deaf)
+    members = cast("EtcdMembers", deaf)
     election = Election(members, keys, HandClock(), leaders, "r", "session")
-    following = Following(members, keys, leaders, election, "session")
+    following = LeaderWatch(members, keys, leaders, election, "session")
     trying = election.campaign("here:1") if which == "election" else following.run()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(MINUTE):

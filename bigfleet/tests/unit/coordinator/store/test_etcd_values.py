@@ -16,27 +16,27 @@ from bigfleet.coordinator.store.errors import (
     StoreSettingsError,
     StoreUnavailableError,
 )
-from bigfleet.coordinator.store.etcd.address import EtcdAddress
 from bigfleet.coordinator.store.etcd.batches import (
     MOST_BYTES,
     MOST_OPERATIONS,
-    Pending,
+    PendingCommit,
     changes_in,
     fits,
     overlaid,
     parts_of,
     steps,
 )
-from bigfleet.coordinator.store.etcd.faults import (
+from bigfleet.coordinator.store.etcd.connection.address import EtcdAddress
+from bigfleet.coordinator.store.etcd.connection.faults import (
     CompactedError,
     LeaseGoneError,
     fault_of,
     may_pass,
     wants_new_token,
 )
-from bigfleet.coordinator.store.etcd.keys import Elected, Keys, end_of
+from bigfleet.coordinator.store.etcd.keys import Keys, LeaderRecord, end_of
 from bigfleet.coordinator.store.etcdapi import kv_pb2
-from bigfleet.coordinator.store.interface import Leader, Row, RowKey
+from bigfleet.coordinator.store.interface import Leader, RowKey, StoredRow
 
 
 def refusal(code: grpc.StatusCode, details: str) -> grpc.aio.AioRpcError:
@@ -139,7 +139,7 @@ def test_a_token_that_is_refused_is_asked_for_again() -> None:
 
 def test_a_large_commit_is_cut_into_steps_that_etcd_takes() -> None:
     changes = changes_of(
-        [Row("moves", f"m{number:04}", b'"%s"' % (b"x" * 10_000)) for number in range(500)],
+        [StoredRow("moves", f"m{number:04}", b'"%s"' % (b"x" * 10_000)) for number in range(500)],
         [RowKey("domains", f"d{number}") for number in range(300)],
     )
     assert not fits(changes)
@@ -153,33 +153,38 @@ def test_a_large_commit_is_cut_into_steps_that_etcd_takes() -> None:
 
 
 def test_a_large_commit_that_lost_a_part_is_noticed() -> None:
-    parts = parts_of(changes_of([Row("moves", "m", b'"%s"' % (b"x" * 500_000))] * 1, ()))
+    parts = parts_of(changes_of([StoredRow("moves", "m", b'"%s"' % (b"x" * 500_000))] * 1, ()))
     with pytest.raises(CorruptStoreError, match="restore the last snapshot"):
         changes_in([parts[0][:-1]])
 
 
 def test_rows_are_seen_as_they_will_be() -> None:
-    rows = [Row("shards", name, name.encode()) for name in ("a", "b", "c")]
+    rows = [StoredRow("shards", name, name.encode()) for name in ("a", "b", "c")]
     changes = {RowKey("shards", "a"): None, RowKey("shards", "b"): b"new"}
-    assert overlaid(rows, Pending("x"), changes) == [rows[2], Row("shards", "b", b"new")]
-    assert overlaid(rows, Pending("x", wipe=True), changes) == [Row("shards", "b", b"new")]
+    assert overlaid(rows, PendingCommit("x"), changes) == [
+        rows[2],
+        StoredRow("shards", "b", b"new"),
+    ]
+    assert overlaid(rows, PendingCommit("x", wipe=True), changes) == [
+        StoredRow("shards", "b", b"new")
+    ]
 
 
 def test_rows_have_keys_of_their_own() -> None:
     keys = Keys(b"/p/")
     entry = kv_pb2.KeyValue(key=keys.row(RowKey("domains", "rack/r%2F1")), value=b"{}")
     assert entry.key == b"/p/rows/domains/rack/r%2F1"
-    assert keys.row_at(entry) == Row("domains", "rack/r%2F1", b"{}")
+    assert keys.row_at(entry) == StoredRow("domains", "rack/r%2F1", b"{}")
     assert end_of(keys.rows) == b"/p/rows0"
 
 
 def test_the_key_of_the_leader_says_who_and_since_when() -> None:
     said = b'{"address":"a:1","replica":"r","session":"s","base":100}'
     entry = kv_pb2.KeyValue(key=b"/p/leader", value=said, create_revision=7, lease=5)
-    assert Elected.of(entry).leader == Leader("a:1", 107)
+    assert LeaderRecord.of(entry).leader == Leader("a:1", 107)
 
 
 @pytest.mark.parametrize("value", [b"x", b"[]", b"{}", b'{"address":1}'])
 def test_a_key_that_holds_something_else_is_named(value: bytes) -> None:
     with pytest.raises(CorruptStoreError, match="/p/leader holds something else"):
-        Elected.of(kv_pb2.KeyValue(key=b"/p/leader", value=value))
+        LeaderRecord.of(kv_pb2.KeyValue(key=b"/p/leader", value=value))

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import pytest
 
-from bigfleet.coordinator.store.counting import NoCounts
+from bigfleet.coordinator.store.call_metrics import NoStoreCounts
 from bigfleet.coordinator.store.errors import SnapshotMissingError, StoreUnavailableError
-from bigfleet.coordinator.store.exporting import Exporter, Exports, write_whole
 from bigfleet.coordinator.store.interface import Leadership, Snapshot
+from bigfleet.coordinator.store.snapshots.exporter import Exporter, Exports, write_whole
 from bigfleet.coordinator.store.sqlite import SqliteStore
 from clocks import SECOND, HandClock
 
@@ -36,7 +36,7 @@ class Snapshots(SqliteStore):
     """A store of which only its snapshots are asked for."""
 
     def __init__(self, folder: Path, *answers: Snapshot | Exception) -> None:
-        super().__init__(folder, HandClock(), at_once, NoCounts())
+        super().__init__(folder, HandClock(), at_once, NoStoreCounts())
         self.answers = list(answers)
 
     async def snapshot(self, leadership: Leadership) -> Snapshot:

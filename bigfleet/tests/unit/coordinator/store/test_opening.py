@@ -8,8 +8,8 @@ import pytest
 
 from bigfleet.coordinator.store.errors import StoreSettingsError
 from bigfleet.coordinator.store.etcd import EtcdStore
+from bigfleet.coordinator.store.factory import open_store
 from bigfleet.coordinator.store.interface import StorePlace
-from bigfleet.coordinator.store.opening import open_store
 from bigfleet.coordinator.store.sqlite import SqliteStore
 from bigfleet.wire.tls import TlsFiles
 from storing import RealClock, engine_at, in_threads

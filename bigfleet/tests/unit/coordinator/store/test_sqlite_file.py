@@ -15,7 +15,7 @@ from bigfleet.coordinator.store.errors import (
     StoreLockedError,
     StoreUnavailableError,
 )
-from bigfleet.coordinator.store.interface import Loaded, Row
+from bigfleet.coordinator.store.interface import LoadedRows, StoredRow
 from bigfleet.coordinator.store.sqlite.file import NAME, SqliteFile
 
 
@@ -43,10 +43,10 @@ def test_the_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
 def test_a_full_disk_is_said_and_nothing_is_written(tmp_path: Path) -> None:
     file = SqliteFile(tmp_path)
     term = file.new_term()
-    revision = file.commit(changes_of([Row("shards", "a", b"{}")], ()), 0, term)
+    revision = file.commit(changes_of([StoredRow("shards", "a", b"{}")], ()), 0, term)
     (pages,) = file._db.execute("PRAGMA page_count").fetchone()
     file._db.execute(f"PRAGMA max_page_count = {pages}")
-    many = [Row("moves", f"m{number}", b"x" * 10_000) for number in range(100)]
+    many = [StoredRow("moves", f"m{number}", b"x" * 10_000) for number in range(100)]
     with pytest.raises(StoreFullError, match="Free space"):
         file.commit(changes_of(many, ()), revision, term)
     loaded = file.load()
@@ -94,7 +94,7 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 )
 def test_a_row_that_does_not_match_its_checksum_is_refused(tmp_path: Path, damage: str) -> None:
     file = SqliteFile(tmp_path)
-    file.commit(changes_of([Row("shards", "a", b"{}")], ()), 0, file.new_term())
+    file.commit(changes_of([StoredRow("shards", "a", b"{}")], ()), 0, file.new_term())
     file.close()
     other = sqlite3.connect(tmp_path / NAME)
     other.execute(damage)
@@ -124,7 +124,7 @@ def test_a_file_from_before_checksums_is_brought_up_to_date(tmp_path: Path) -> N
     older.close()
     for _ in range(2):
         file = SqliteFile(tmp_path)
-        assert file.load() == Loaded([Row("shards", "ü", b"{}")], 4)
+        assert file.load() == LoadedRows([StoredRow("shards", "ü", b"{}")], 4)
         file.close()
     file = SqliteFile(tmp_path)
     assert file.new_term() == 10

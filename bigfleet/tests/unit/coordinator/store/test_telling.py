@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from bigfleet.coordinator.store.counting import Counting, reason_of
+from bigfleet.coordinator.store.call_metrics import StoreCallMeter, reason_of
 from bigfleet.coordinator.store.errors import (
-    ConflictError,
     CorruptStoreError,
     DeposedError,
+    StoreConflictError,
     StoreError,
     StoreFullError,
     StoreUnavailableError,
@@ -41,11 +41,11 @@ def fail(clock: HandClock, error: StoreError) -> None:
 
 def test_a_call_is_counted_with_its_time_whatever_comes_of_it() -> None:
     counts, clock = Counts(), HandClock()
-    counting = Counting(counts, clock)
+    counting = StoreCallMeter(counts, clock)
     with counting("txn"):
         clock.advance(0.25)
-    with pytest.raises(ConflictError), counting("txn"):
-        fail(clock, ConflictError("no"))
+    with pytest.raises(StoreConflictError), counting("txn"):
+        fail(clock, StoreConflictError("no"))
     assert counts.seen == [("txn", 0.25), ("txn", "conflict"), ("txn", 0.5)]
 
 
@@ -53,7 +53,7 @@ def test_every_error_has_a_reason() -> None:
     late = StoreUnavailableError("late")
     late.__cause__ = TimeoutError()
     errors = [
-        *(ConflictError("x"), DeposedError("x"), StoreFullError("x")),
+        *(StoreConflictError("x"), DeposedError("x"), StoreFullError("x")),
         *(StoreUnavailableError("x"), late, CorruptStoreError("x")),
     ]
     reasons = [reason_of(error) for error in errors]

@@ -17,7 +17,7 @@ from bigfleet.coordinator.store.changes import Changes
 from bigfleet.coordinator.store.errors import CorruptStoreError
 from bigfleet.coordinator.store.etcd.keys import compact, fields_of
 from bigfleet.coordinator.store.etcdapi import kv_pb2
-from bigfleet.coordinator.store.interface import Row, RowKey
+from bigfleet.coordinator.store.interface import RowKey, StoredRow
 
 MOST_OPERATIONS: Final = 120
 """In one transaction; the rest of the 128 are the store's own."""
@@ -26,7 +26,7 @@ PART_BYTES: Final = 768 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingCommit:
     """A commit that is decided and not yet applied."""
 
     commit: str
@@ -35,7 +35,7 @@ class Pending:
     mod_revision: int = 0
 
     @classmethod
-    def of(cls, entry: kv_pb2.KeyValue) -> Pending:
+    def of(cls, entry: kv_pb2.KeyValue) -> PendingCommit:
         """What an entry says."""
         said = fields_of(entry)
         return cls(str(said.get("commit")), said.get("wipe") is True, entry.mod_revision)
@@ -90,12 +90,16 @@ def changes_in(parts: Sequence[bytes]) -> dict[RowKey, bytes | None]:
         ) from error
 
 
-def overlaid(rows: Iterable[Row], pending: Pending, changes: Changes) -> list[Row]:
+def overlaid(
+    rows: Iterable[StoredRow], pending: PendingCommit, changes: Changes
+) -> list[StoredRow]:
     """The rows as they will be."""
     stay = (
         [] if pending.wipe else [row for row in rows if RowKey(row.table, row.key) not in changes]
     )
-    new = (Row(key.table, key.key, value) for key, value in changes.items() if value is not None)
+    new = (
+        StoredRow(key.table, key.key, value) for key, value in changes.items() if value is not None
+    )
     return [*stay, *new]
 
 

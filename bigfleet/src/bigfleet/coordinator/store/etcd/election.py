@@ -21,10 +21,11 @@ from typing import Final
 
 from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.store.errors import StoreError, StoreUnavailableError
-from bigfleet.coordinator.store.etcd.faults import LeaseGoneError
+from bigfleet.coordinator.store.etcd.connection.faults import LeaseGoneError
+from bigfleet.coordinator.store.etcd.connection.members import EtcdMembers
 from bigfleet.coordinator.store.etcd.keys import (
-    Elected,
     Keys,
+    LeaderRecord,
     changed_at,
     compact,
     created_at,
@@ -34,7 +35,6 @@ from bigfleet.coordinator.store.etcd.keys import (
     put,
     transaction,
 )
-from bigfleet.coordinator.store.etcd.members import Members
 from bigfleet.coordinator.store.etcdapi import kv_pb2
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.interface import Leader, Leadership
@@ -54,7 +54,7 @@ LONGEST_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
 
-class Held:
+class LeaderLease:
     """A leadership and what it rests on."""
 
     def __init__(self, clock: Clock, lease: int, create_revision: int, base: int, until: float):
@@ -78,7 +78,7 @@ class Election:
 
     def __init__(
         self,
-        members: Members,
+        members: EtcdMembers,
         keys: Keys,
         clock: Clock,
         leaders: Leaders,
@@ -91,13 +91,13 @@ class Election:
         self._leaders = leaders
         self._replica = replica
         self._session = session
-        self._held: Held | None = None
+        self._held: LeaderLease | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._away = Backoff(PAUSE_SECONDS, LOOK_SECONDS, Random(session))
         self._refused = Backoff(LOOK_SECONDS, LONGEST_SECONDS, Random(session))
 
-    async def campaign(self, address: str) -> Held:
+    async def campaign(self, address: str) -> LeaderLease:
         """Wait until the key is ours."""
         while True:
             self._changed.clear()
@@ -119,14 +119,14 @@ class Election:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._changed.wait()
 
-    def held_by(self, leadership: Leadership) -> Held | None:
+    def held_by(self, leadership: Leadership) -> LeaderLease | None:
         """What a leadership rests on; None when it is none of ours or over."""
         held = self._held
         if held is None or held.leadership is not leadership or leadership.lost.is_set():
             return None
         return held
 
-    def seen(self, elected: Elected | None, revision: int) -> None:
+    def seen(self, elected: LeaderRecord | None, revision: int) -> None:
         """`following` saw the key like this at a revision of etcd."""
         self._changed.set()
         held = self._held
@@ -135,11 +135,11 @@ class Election:
         if elected is None or elected.create_revision != held.create_revision:
             self._end(held)
 
-    def lose(self, held: Held) -> None:
+    def lose(self, held: LeaderLease) -> None:
         """A write was refused because somebody else leads."""
         self._end(held)
 
-    async def resign(self, held: Held) -> None:
+    async def resign(self, held: LeaderLease) -> None:
         """Let another replica lead at once."""
         self._end(held)
         await self._revoke(held.lease)
@@ -152,10 +152,10 @@ class Election:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _try(self, address: str) -> Held | None:
+    async def _try(self, address: str) -> LeaderLease | None:
         holder = await self._read(self._keys.leader)
         if holder is not None:
-            elected = Elected.of(holder)
+            elected = LeaderRecord.of(holder)
             self._leaders.show(elected.leader, elected.create_revision)
             if elected.session == self._session:
                 # Left over from a leadership of ours that ended while nobody could be told.
@@ -190,7 +190,7 @@ class Election:
 
     async def _create(
         self, address: str, lease: _Lease, base: int, base_changed: int
-    ) -> Held | None:
+    ) -> LeaderLease | None:
         said: dict[str, object] = {
             "address": address,
             "replica": self._replica,
@@ -204,14 +204,14 @@ class Election:
         )
         response = await self._members.call("txn", lambda member: member.kv.Txn, request)
         if response.succeeded:
-            return Held(self._clock, lease.id, response.header.revision, base, lease.until)
+            return LeaderLease(self._clock, lease.id, response.header.revision, base, lease.until)
         (holder,) = entries(response)
         if holder is not None and holder.lease == lease.id:
             # An earlier attempt was applied and its answer lost.
-            return Held(self._clock, lease.id, holder.create_revision, base, lease.until)
+            return LeaderLease(self._clock, lease.id, holder.create_revision, base, lease.until)
         return None
 
-    async def _keep(self, held: Held) -> None:
+    async def _keep(self, held: LeaderLease) -> None:
         """Hold the leadership until it is lost, then clear up."""
         try:
             await self._renew_until_lost(held)
@@ -219,7 +219,7 @@ class Election:
             self._end(held)
         await self._revoke(held.lease)
 
-    async def _renew_until_lost(self, held: Held) -> None:
+    async def _renew_until_lost(self, held: LeaderLease) -> None:
         lost = held.leadership.lost
         pause = RENEW_SECONDS
         while True:
@@ -258,7 +258,7 @@ class Election:
                 "lease", lambda member: member.lease.LeaseRevoke, request, LEASE_SECONDS
             )
 
-    def _end(self, held: Held) -> None:
+    def _end(self, held: LeaderLease) -> None:
         held.leadership.lost.set()
         if self._held is held:
             self._held = None

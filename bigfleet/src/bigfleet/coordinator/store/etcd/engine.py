@@ -13,9 +13,8 @@ from contextlib import suppress
 from typing import Final
 
 from bigfleet.coordinator.ports import Clock, Offload
+from bigfleet.coordinator.store.call_metrics import StoreCallMeter
 from bigfleet.coordinator.store.changes import changes_of
-from bigfleet.coordinator.store.counting import Counting
-from bigfleet.coordinator.store.documents import document_of, encode
 from bigfleet.coordinator.store.errors import (
     DeposedError,
     StoreError,
@@ -24,15 +23,16 @@ from bigfleet.coordinator.store.errors import (
     StoreSettingsError,
     StoreUnavailableError,
 )
-from bigfleet.coordinator.store.etcd.address import EtcdAddress
-from bigfleet.coordinator.store.etcd.batches import Pending, changes_in, overlaid
-from bigfleet.coordinator.store.etcd.compacting import compact_while
-from bigfleet.coordinator.store.etcd.election import Election, Held
-from bigfleet.coordinator.store.etcd.faults import CompactedError
-from bigfleet.coordinator.store.etcd.following import Following
+from bigfleet.coordinator.store.etcd.batches import PendingCommit, changes_in, overlaid
+from bigfleet.coordinator.store.etcd.compaction import compact_while
+from bigfleet.coordinator.store.etcd.connection.address import EtcdAddress
+from bigfleet.coordinator.store.etcd.connection.faults import CompactedError
+from bigfleet.coordinator.store.etcd.connection.members import EtcdMembers
+from bigfleet.coordinator.store.etcd.election import Election, LeaderLease
+from bigfleet.coordinator.store.etcd.guarded_writer import GuardedWriter
 from bigfleet.coordinator.store.etcd.keys import (
-    Elected,
     Keys,
+    LeaderRecord,
     end_of,
     entries,
     get,
@@ -40,21 +40,21 @@ from bigfleet.coordinator.store.etcd.keys import (
     put,
     transaction,
 )
-from bigfleet.coordinator.store.etcd.members import Members
-from bigfleet.coordinator.store.etcd.writing import Writing
+from bigfleet.coordinator.store.etcd.leader_watch import LeaderWatch
 from bigfleet.coordinator.store.etcdapi import kv_pb2
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.interface import (
     Leader,
     Leadership,
-    Loaded,
-    Over,
-    Row,
+    LoadedRows,
+    RestoreScope,
     RowKey,
     Snapshot,
     StoreCounts,
+    StoredRow,
 )
 from bigfleet.coordinator.store.leaders import Leaders
+from bigfleet.coordinator.store.snapshots.documents import document_of, encode
 from bigfleet.wire.errors import TlsFilesError
 
 PAGE_ROWS: Final = 5_000
@@ -81,7 +81,7 @@ class EtcdStore:
         self._replica = replica
         self._clock = clock
         self._offload = offload
-        self._counting = Counting(counts, clock)
+        self._counting = StoreCallMeter(counts, clock)
         self._keys = Keys(address.prefix)
         self._leaders = Leaders()
         self._session: _Session | None = None
@@ -91,7 +91,7 @@ class EtcdStore:
         if self._session is not None:
             return
         try:
-            members = Members(self._address, self._clock, self._offload, self._counting)
+            members = EtcdMembers(self._address, self._clock, self._offload, self._counting)
         except TlsFilesError as error:
             raise StoreSettingsError(f"the connection to etcd: {error}") from error
         try:
@@ -112,7 +112,7 @@ class EtcdStore:
         if held is not None and self._session is not None:
             await self._session.election.resign(held)
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedRows:
         """All rows, at one revision."""
         members = self._opened().members
         for _ in range(LOAD_TRIES):
@@ -122,7 +122,7 @@ class EtcdStore:
 
     async def commit(
         self,
-        puts: Sequence[Row],
+        puts: Sequence[StoredRow],
         deletes: Sequence[RowKey],
         expected_revision: int,
         leadership: Leadership,
@@ -155,7 +155,9 @@ class EtcdStore:
         taken = document_of(await self.load(), leadership.term, self._clock.now())
         return await self._offload(lambda: encode(taken))
 
-    async def replace(self, rows: Sequence[Row], term: int, revision: int, over: Over) -> None:
+    async def replace(
+        self, rows: Sequence[StoredRow], term: int, revision: int, over: RestoreScope
+    ) -> None:
         """Make these the only rows, in one step. Revisions are etcd's own, whatever was before."""
         session = self._opened()
         keys = self._keys
@@ -163,9 +165,9 @@ class EtcdStore:
         found = await session.members.call("get", lambda member: member.kv.Txn, look)
         leader, head, base = entries(found)
         if leader is not None:
-            raise _led(f"the coordinator at {Elected.of(leader).address} leads")
+            raise _led(f"the coordinator at {LeaderRecord.of(leader).address} leads")
         present = len((await self.load()).rows)
-        if present and over is Over.NOTHING:
+        if present and over is RestoreScope.NOTHING:
             raise StoreNotEmptyError(
                 f"etcd holds {present} rows below {keys.prefix.decode()}; --force replaces them. "
                 "Nothing was changed"
@@ -173,7 +175,7 @@ class EtcdStore:
         raised = put(keys.base, b"%d" % max(number_of(base), term))
         try:
             await session.writing.commit_batch(
-                Pending(session.writing.new_name(), wipe=True),
+                PendingCommit(session.writing.new_name(), wipe=True),
                 changes_of(rows, ()),
                 head.mod_revision if head is not None else 0,
                 _NOBODY,
@@ -189,12 +191,12 @@ class EtcdStore:
             await session.close()
         self._leaders.show(None)
 
-    async def _load_once(self, members: Members) -> Loaded:
+    async def _load_once(self, members: EtcdMembers) -> LoadedRows:
         keys = self._keys
-        rows: list[Row] = []
+        rows: list[StoredRow] = []
         parts: dict[bytes, bytes] = {}
         head: kv_pb2.KeyValue | None = None
-        batch: Pending | None = None
+        batch: PendingCommit | None = None
         async for entry in self._everything(members):
             if entry.key.startswith(keys.rows):
                 rows.append(keys.row_at(entry))
@@ -203,14 +205,14 @@ class EtcdStore:
             elif entry.key == keys.head:
                 head = entry
             elif entry.key == keys.pending:
-                batch = Pending.of(entry)
+                batch = PendingCommit.of(entry)
         if batch is not None:
             ours = keys.parts(batch.commit)
             changes = changes_in([part for key, part in parts.items() if key.startswith(ours)])
             rows = overlaid(rows, batch, changes)
-        return Loaded(rows, head.mod_revision if head is not None else 0)
+        return LoadedRows(rows, head.mod_revision if head is not None else 0)
 
-    async def _everything(self, members: Members) -> AsyncIterator[kv_pb2.KeyValue]:
+    async def _everything(self, members: EtcdMembers) -> AsyncIterator[kv_pb2.KeyValue]:
         """All that is below the prefix at one revision, in the order of the keys.
 
         Read by ranges: a full etcd refuses transactions, even those that only read.
@@ -246,20 +248,20 @@ class _Session:
     """What lives from `open` to `close`."""
 
     def __init__(
-        self, members: Members, keys: Keys, clock: Clock, leaders: Leaders, replica: str
+        self, members: EtcdMembers, keys: Keys, clock: Clock, leaders: Leaders, replica: str
     ) -> None:
         name = secrets.token_hex(8)
         self.members = members
         self.election = Election(members, keys, clock, leaders, replica, name)
-        self.writing = Writing(members, keys, name)
+        self.writing = GuardedWriter(members, keys, name)
         self._keys = keys
         self._compacting: asyncio.Task[None] | None = None
-        following = Following(members, keys, leaders, self.election, name)
+        following = LeaderWatch(members, keys, leaders, self.election, name)
         self._following = asyncio.ensure_future(following.run())
 
     async def campaign(self, address: str) -> Leadership:
         """Lead, and look after etcd while leading."""
-        held: Held = await self.election.campaign(address)
+        held: LeaderLease = await self.election.campaign(address)
         await _ended(self._compacting)
         self._compacting = asyncio.ensure_future(
             compact_while(held.leadership, self.members, self._keys)
@@ -286,7 +288,7 @@ def _led(why: str) -> StoreError:
     )
 
 
-async def _look(members: Members, keys: Keys) -> None:
+async def _look(members: EtcdMembers, keys: Keys) -> None:
     """Whether a member answers and lets us read, and what it says of itself."""
     request = pb.RangeRequest(key=keys.leader, count_only=True)
     await members.call("get", lambda member: member.kv.Range, request, OPEN_SECONDS)

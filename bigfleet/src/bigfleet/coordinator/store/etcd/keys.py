@@ -18,7 +18,7 @@ from bigfleet.coordinator.store.changes import Changes
 from bigfleet.coordinator.store.errors import CorruptStoreError
 from bigfleet.coordinator.store.etcdapi import kv_pb2
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
-from bigfleet.coordinator.store.interface import Leader, Row, RowKey
+from bigfleet.coordinator.store.interface import Leader, RowKey, StoredRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Keys:
         """Where a row is."""
         return self.rows + f"{key.table}/{key.key}".encode()
 
-    def row_at(self, entry: kv_pb2.KeyValue) -> Row:
+    def row_at(self, entry: kv_pb2.KeyValue) -> StoredRow:
         """The row of an entry."""
         table, _, key = entry.key.removeprefix(self.rows).decode().partition("/")
-        return Row(table, key, entry.value)
+        return StoredRow(table, key, entry.value)
 
     def operations(self, changes: Changes) -> list[pb.RequestOp]:
         """What changes do to the rows."""
@@ -83,7 +83,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Elected:
+class LeaderRecord:
     """The content of the leader's key."""
 
     address: str
@@ -100,7 +100,7 @@ class Elected:
         return Leader(self.address, self.base + self.create_revision)
 
     @classmethod
-    def of(cls, entry: kv_pb2.KeyValue) -> Elected:
+    def of(cls, entry: kv_pb2.KeyValue) -> LeaderRecord:
         """What an entry says."""
         said = fields_of(entry)
         try:

@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import TypeVar
 
 from bigfleet.coordinator.ports import Clock, Offload
+from bigfleet.coordinator.store.call_metrics import StoreCallMeter
 from bigfleet.coordinator.store.changes import changes_of
-from bigfleet.coordinator.store.counting import Counting
-from bigfleet.coordinator.store.documents import document_of, encode
 from bigfleet.coordinator.store.errors import DeposedError, StoreUnavailableError
 from bigfleet.coordinator.store.interface import (
     WRITE_SECONDS,
     Leader,
     Leadership,
-    Loaded,
-    Over,
-    Row,
+    LoadedRows,
+    RestoreScope,
     RowKey,
     Snapshot,
     StoreCounts,
+    StoredRow,
 )
 from bigfleet.coordinator.store.leaders import Leaders
+from bigfleet.coordinator.store.snapshots.documents import document_of, encode
 from bigfleet.coordinator.store.sqlite.file import SqliteFile
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class SqliteStore:
         self._directory = directory
         self._clock = clock
         self._offload = offload
-        self._counting = Counting(counts, clock)
+        self._counting = StoreCallMeter(counts, clock)
         self._leaders = Leaders()
         self._file: SqliteFile | None = None
         self._leadership: Leadership | None = None
@@ -67,13 +67,13 @@ class SqliteStore:
         if leadership is self._leadership:
             self._end_leadership()
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedRows:
         """All rows."""
         return await self._call("range", self._opened().load)
 
     async def commit(
         self,
-        puts: Sequence[Row],
+        puts: Sequence[StoredRow],
         deletes: Sequence[RowKey],
         expected_revision: int,
         leadership: Leadership,
@@ -106,7 +106,9 @@ class SqliteStore:
         taken = document_of(await self.load(), leadership.term, self._clock.now())
         return await self._offload(lambda: encode(taken))
 
-    async def replace(self, rows: Sequence[Row], term: int, revision: int, over: Over) -> None:
+    async def replace(
+        self, rows: Sequence[StoredRow], term: int, revision: int, over: RestoreScope
+    ) -> None:
         """Make these the only rows, in one step."""
         file = self._opened()
         await self._call("txn", lambda: file.replace(rows, term, revision, over))

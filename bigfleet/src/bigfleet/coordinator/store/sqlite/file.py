@@ -19,16 +19,16 @@ from typing import Final
 
 from bigfleet.coordinator.store.changes import Changes
 from bigfleet.coordinator.store.errors import (
-    ConflictError,
     CorruptStoreError,
     DeposedError,
+    StoreConflictError,
     StoreError,
     StoreFullError,
     StoreLockedError,
     StoreNotEmptyError,
     StoreUnavailableError,
 )
-from bigfleet.coordinator.store.interface import Loaded, Over, Row
+from bigfleet.coordinator.store.interface import LoadedRows, RestoreScope, StoredRow
 from bigfleet.coordinator.store.sqlite.schema import (
     make_file,
     number_sum,
@@ -74,14 +74,14 @@ class SqliteFile:
             raise
         return db
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedRows:
         """All rows and their revision."""
         with self._one, self._told(), self._transaction("DEFERRED"):
             found = self._db.execute("SELECT tab, key, value, sum FROM rows").fetchall()
             for table, key, value, total in found:
                 if row_sum(table, key, value) != total:
                     raise self._damaged(f"row {key!r} of {table}")
-            return Loaded([Row(*row[:3]) for row in found], self._number("revision"))
+            return LoadedRows([StoredRow(*row[:3]) for row in found], self._number("revision"))
 
     def new_term(self) -> int:
         """Count a leadership; from now on only it may write."""
@@ -95,7 +95,7 @@ class SqliteFile:
                 raise DeposedError(f"term {term} is over; campaign again")
             revision = self._number("revision")
             if revision != expected_revision:
-                raise ConflictError(
+                raise StoreConflictError(
                     f"rows are at revision {revision}, not {expected_revision}; load again"
                 )
             gone = [(key.table, key.key) for key, value in changes.items() if value is None]
@@ -105,11 +105,13 @@ class SqliteFile:
             )
             return self._set("revision", revision + 1)
 
-    def replace(self, rows: Sequence[Row], term: int, revision: int, over: Over) -> None:
+    def replace(
+        self, rows: Sequence[StoredRow], term: int, revision: int, over: RestoreScope
+    ) -> None:
         """Exchange all rows; later terms are above this one, later revisions above both."""
         with self._one, self._told(), self._transaction("IMMEDIATE"):
             (present,) = self._db.execute("SELECT count(*) FROM rows").fetchone()
-            if present and over is Over.NOTHING:
+            if present and over is RestoreScope.NOTHING:
                 raise StoreNotEmptyError(
                     f"{self._path} holds {present} rows; --force replaces them. Nothing was changed"
                 )
