@@ -87,6 +87,18 @@ PROVIDER: dict[str, Schema] = {
     "state.size": SIZE,
     "state.accessMode": {"enum": ["ReadWriteOnce", "ReadWriteOncePod"]},
     "networkPolicy.egressPorts": {"type": "array", "items": PORT},
+    "files": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "secretName": {"type": "string", "minLength": 1},
+                "mountPath": {"type": "string", "pattern": "^/"},
+            },
+            "required": ["secretName", "mountPath"],
+            "additionalProperties": False,
+        },
+    },
 }
 # What the charts set themselves; config must not say it a second time.
 SET_BY_CHART: dict[str, set[str]] = {

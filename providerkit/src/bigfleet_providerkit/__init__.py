@@ -2,7 +2,7 @@
 
     offerings x managed hosts x operations  ->  machines (slots), each with at most one host
 
-A provider writes one `Substrate` (ten methods about its cloud) and one `ProviderSpec`, and calls
+A provider writes one `Substrate` (six methods about its cloud) and one `ProviderSpec`, and calls
 `main(spec)`. Everything else is here:
 
     main(spec)                    the executable: options, signals, exit codes, admin commands
@@ -59,6 +59,7 @@ from bigfleet_providerkit.memory.substrate import MemorySubstrate
 from bigfleet_providerkit.offerings.offering import Offering
 from bigfleet_providerkit.options.model import KitOptions, Opt
 from bigfleet_providerkit.running import Running, start
+from bigfleet_providerkit.sources import Market, Source
 from bigfleet_providerkit.spec import (
     Bucket,
     CallRate,
@@ -76,6 +77,7 @@ from bigfleet_providerkit.substrate import (
     HostCommand,
     HostResult,
     Launch,
+    Litter,
     Notice,
     NoticeKind,
     Power,
@@ -103,6 +105,8 @@ __all__ = [
     "KitOptions",
     "Launch",
     "Limits",
+    "Litter",
+    "Market",
     "MemorySubstrate",
     "Notice",
     "NoticeKind",
@@ -119,6 +123,7 @@ __all__ = [
     "Retryable",
     "Running",
     "Runtime",
+    "Source",
     "StartError",
     "State",
     "Substrate",

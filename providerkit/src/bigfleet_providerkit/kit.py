@@ -6,7 +6,7 @@ needs to know about the process it lives in.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bigfleet_providerkit.calls.batcher import Batcher, Send
@@ -15,6 +15,7 @@ from bigfleet_providerkit.calls.limiter import polling
 from bigfleet_providerkit.clock import Clock, Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
 from bigfleet_providerkit.errors import Gone
+from bigfleet_providerkit.http.posts import Post, Route, post_route
 from bigfleet_providerkit.substrate import Host, Launch, Power
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ class Kit:
 
     `create_operation` is the Create of a machine's present life, or an empty text: what an agent's
     token is made of. `pin_host` keeps the key of a host that was met for the first time.
-    `offerings` are those of the start, for a substrate that checks whether it can hold them.
     """
 
     label: str
@@ -62,7 +62,22 @@ class Kit:
     consistency_window: float
     create_operation: Callable[[str], str]
     pin_host: Callable[[Host, str], None]
-    offerings: "Sequence[Offering]"
+    offered: "Callable[[], Sequence[Offering]]"
+    posts: dict[str, Route] = field(default_factory=dict)
+
+    @property
+    def offerings(self) -> "Sequence[Offering]":
+        """What is offered now."""
+        return self.offered()
+
+    def http_post(self, path: str, token: str, handler: Post) -> None:
+        """Answer `POST path` on the port of /metrics for callers with this bearer token.
+
+        Without a token the path does not exist. `handler` runs on the provider's event loop, gets
+        the decoded JSON object and returns one; a ValueError of its answers 400 with its text.
+        """
+        if token:
+            self.posts[path] = post_route(token, handler)
 
     @property
     def clock(self) -> Clock:

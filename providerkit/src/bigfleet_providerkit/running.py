@@ -19,15 +19,18 @@ from bigfleet_providerkit.backend.assembly import Backend, build_backend
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.load import Loaded, load
 from bigfleet_providerkit.backend.prepare import (
+    check_offerings,
     check_start,
     dialect_of,
     live_books,
+    log_prices,
     make_books,
     make_kit,
     open_substrate,
     read_all_offerings,
-    warn_about_age,
+    sources_of,
 )
+from bigfleet_providerkit.backend.price_refresh import PriceRefresh
 from bigfleet_providerkit.backend.resume import resume_all
 from bigfleet_providerkit.backend.settings import Settings, settings_from
 from bigfleet_providerkit.backend.slots import apply_offerings, slot_changes
@@ -35,6 +38,7 @@ from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import OptionError, StartError, SubstrateError, error_line
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.logs.setup import silent_logger
+from bigfleet_providerkit.machines.record import Shape
 from bigfleet_providerkit.offerings.parse import read_offerings
 from bigfleet_providerkit.options.model import KitOptions
 from bigfleet_providerkit.service.server import GrpcServer
@@ -65,6 +69,7 @@ class Running(Generic[O]):
     metrics: Metrics
     backend: Backend
     books: Books
+    refresh: PriceRefresh
     log: FilteringBoundLogger
     address: str = ""
     http_address: str = ""
@@ -90,7 +95,9 @@ class Running(Generic[O]):
 
     async def refresh_prices(self) -> bool:
         """Ask the substrate for prices and shapes now."""
-        return await self.backend.loops.refresh_prices()
+        useful = await self.refresh.read_all()
+        await self.backend.loops.renew_records()
+        return useful
 
     async def reload_offerings(self) -> int:
         """Read the offerings again (SIGHUP); the number of slots that changed."""
@@ -98,10 +105,13 @@ class Running(Generic[O]):
             return 0
         dialect = dialect_of(self.spec)
         offerings = await asyncio.to_thread(read_offerings, self.options.offerings, dialect)
+        await check_offerings(
+            self.spec, self.options, self.books, self.backend.kit, self.substrate, offerings
+        )
         before = self.books.offerings
         self.books.take(offerings)
         try:
-            shapes = self.books.shapes()
+            shapes = await self._shapes_now()
         except StartError:
             self.books.take(before)
             raise
@@ -109,6 +119,14 @@ class Running(Generic[O]):
         changed = await apply_offerings(self.backend.ledger, shapes, self.settings.label)
         self.log.info("offerings read again", slots=len(shapes), changed=changed)
         return changed
+
+    async def _shapes_now(self) -> dict[str, Shape]:
+        """The shapes of all slots; a type that is new here may be known by the live lists only."""
+        try:
+            return self.books.shapes()
+        except OptionError:
+            await self.refresh.read_all()
+            return self.books.shapes()
 
     async def stop(self) -> None:
         """A graceful stop: no state changes, calls end, the store is closed."""
@@ -170,20 +188,21 @@ async def start(
         kept = store or _store_for(options, metrics)
         loaded = load(kept, settings.label, runtime.rng)
         undo.push_async_callback(kept.close)
-        kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, offerings)
+        books = make_books(spec, options, settings, offerings)
+        kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, books)
         undo.callback(kit.close)
         substrate = await open_substrate(spec, options, kit, fake=fake)
         if isinstance(substrate, Closes):
             undo.push_async_callback(substrate.aclose)
-        books = make_books(spec, options, settings, offerings)
+        await check_offerings(spec, options, books, kit, substrate, offerings)
+        refresh = PriceRefresh(books, substrate, sources_of(spec, options, substrate), metrics, log)
         if not fake:
-            await live_books(books, substrate, metrics, log, offerings)
+            await live_books(refresh, books, log, offerings)
         put, remove = slot_changes(loaded.ledger.inventory, books.shapes(), settings.label)
         loaded.ledger.seed(put, remove)
-        kit.codec.check(max(books.slot_ids(), key=len, default=""))
         for record in loaded.ledger.inventory:
             kit.codec.know((record.id, record.cluster))
-        warn_about_age(spec, log, runtime.clock.now())
+        log_prices(spec, options, books, log, runtime.clock.now())
         backend = build_backend(
             spec, options, settings, substrate, loaded.ledger, books, kit, metrics
         )
@@ -191,7 +210,7 @@ async def start(
             loaded.ledger, settings, runtime.clock, metrics, backend.runner.begin
         )
         running = Running(
-            spec, options, settings, service, substrate, metrics, backend, books, log,
+            spec, options, settings, service, substrate, metrics, backend, books, refresh, log,
             traces=runtime.traces,
         )  # fmt: skip
         if loaded.fresh:
@@ -203,7 +222,7 @@ async def start(
         resumed = resume_all(
             loaded.ledger, backend.runner, backend.healer, settings, runtime.clock.now()
         )
-        backend.loops.start(backend.healer.loop, live_prices=spec.live_prices and not fake)
+        backend.loops.start(backend.healer.loop, refresh)
         if running.server is not None:
             await running.server.ready()
         running.not_ready = ""
@@ -265,7 +284,11 @@ async def _listen(running: Running[O]) -> None:
     if options.metrics_addr not in ("", "0"):
         try:
             running.http = HttpServer(
-                options.metrics_addr, page_routes(running.metrics.page, running.readiness)
+                options.metrics_addr,
+                {
+                    **page_routes(running.metrics.page, running.readiness),
+                    **running.backend.kit.posts,
+                },
             )
         except HttpError as error:
             await server.stop(0)
@@ -297,12 +320,15 @@ async def try_out(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) 
     settings = settings_from(spec, options, offerings, fake=fake)
     metrics, runtime = Metrics(spec.call_names), Runtime()
     loaded = load(MemoryStore(), settings.label, runtime.rng)
-    kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, offerings)
+    books = make_books(spec, options, settings, offerings)
+    kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, books)
     substrate = await open_substrate(spec, options, kit, fake=fake)
     try:
-        books = make_books(spec, options, settings, offerings)
+        await check_offerings(spec, options, books, kit, substrate, offerings)
         if not fake:
-            await live_books(books, substrate, metrics, log, offerings)
+            sources = sources_of(spec, options, substrate)
+            refresh = PriceRefresh(books, substrate, sources, metrics, log)
+            await live_books(refresh, books, log, offerings)
         slots, hosts = len(books.shapes()), len(await substrate.list_managed())
         if isinstance(substrate, ChecksPermissions):
             missing = await substrate.missing_permissions()

@@ -11,8 +11,10 @@ from datetime import date
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from bigfleet_providerkit.errors import SubstrateError
+from bigfleet_providerkit.hostexec.userdata import FirstBoot
 from bigfleet_providerkit.machines.state import CapacityType
 from bigfleet_providerkit.options.model import KitOptions
+from bigfleet_providerkit.sources import Source
 from bigfleet_providerkit.substrate import Capacity, PriceKey, Substrate
 
 if TYPE_CHECKING:
@@ -137,13 +139,23 @@ class ProviderSpec(Generic[O]):
     delete_offered: "Callable[[Sequence[Offering]], bool]" = lambda offerings: True
     timeouts: Timeouts | Callable[[O], Timeouts] = field(default_factory=Timeouts)
     poll_interval: float = 2.0
-    price_refresh: float = 2700.0
+    sources: Callable[[O], Sequence[Source]] = lambda options: ()
+    """Where live prices, shapes and forecasts are read, and how often."""
+    region_of: Callable[[O, str], str] | None = None
+    """The region of a zone, where one process serves several; `region` otherwise."""
+    size_of: "Callable[[Offering], str]" = lambda offering: ""
+    """What sets offerings of one type apart that differ in size, for example `2o12g`."""
+    heal_after: float | None = None
+    """After how many seconds a failed slot is cleaned, where that is not 10 min."""
+    reserve: Callable[[Capacity], Mapping[str, str]] = lambda shape: {}
+    """What system daemons take from a shape, cpu and memory, unless `--reserve` says otherwise."""
     currency: Literal["USD", "EUR"] = "USD"
     limits: Limits = field(default_factory=Limits)
     consistency_window: float = 15.0
     calls: tuple[str | CallRate, ...] = ()
     pinned_host_keys: bool = False
-    live_prices: bool = True
+    first_boot: FirstBoot = "cloud-init"
+    """What user data is written for: cloud-init, or `shell` for images that run a script."""
     always_fake: bool = False
     program: str = ""
     """How the executable is called, where that is not bigfleet-provider- and the name."""

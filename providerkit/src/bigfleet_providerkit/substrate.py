@@ -1,4 +1,4 @@
-"""What a provider writes: ten methods about one substrate, and the values they exchange.
+"""What a provider writes: six methods about one substrate, and the values they exchange.
 
 Every method may be called again after any failure, and none keeps state that matters: what must
 survive a restart goes into `Host.notes`, which the store keeps. Methods raise the classes of
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from bigfleet_providerkit.machines.state import CapacityType
 
 if TYPE_CHECKING:
-    from bigfleet_providerkit.spec import InterruptionTable
+    from bigfleet_providerkit.offerings.offering import Offering
 
 
 class Power(enum.StrEnum):
@@ -129,6 +129,10 @@ class Binding:
     capacity_type: CapacityType
     cluster: str | None
     pin: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Tags of `--tags` and of the offering, for the cloud's own bills."""
+    launch: str = ""
+    """What the host was made of, hashed; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,10 @@ class Capacity:
     gpus: int = 0
     accelerator: str = ""
     arch: str = "amd64"
+    pods: int = 0
+    """How many pods a node of this type takes; 0 = the kubelet's 110."""
+    extended: Mapping[str, int] = field(default_factory=dict)
+    """Other resources that pods can ask for, by name: `amd.com/gpu`, `aws.amazon.com/neuron` ..."""
 
 
 class NoticeKind(enum.StrEnum):
@@ -199,14 +207,6 @@ class Substrate(Protocol):
         """Write the complete tag set of a host."""
         ...
 
-    async def prices(self) -> Mapping[PriceKey, float]:
-        """Live prices in the table's currency; only what was really read."""
-        ...
-
-    async def capacities(self) -> Mapping[str, Capacity]:
-        """Live shapes by instance type; only what was really read."""
-        ...
-
 
 @runtime_checkable
 class KnowsReadiness(Protocol):
@@ -227,20 +227,47 @@ class KnowsInterruptions(Protocol):
 
 
 @runtime_checkable
-class KnowsForecasts(Protocol):
-    """Optional: a substrate whose cloud publishes how often hosts are taken away."""
-
-    async def forecasts(self) -> "InterruptionTable":
-        """Probabilities by instance type for this region; asked for together with prices."""
-        ...
-
-
-@runtime_checkable
 class ChecksPermissions(Protocol):
     """Optional: a substrate that can try its permissions without using them."""
 
     async def missing_permissions(self) -> Sequence[str]:
         """The names of those that are not granted; asked for by `check`."""
+        ...
+
+
+@runtime_checkable
+class AcceptsOfferings(Protocol):
+    """Optional: a substrate that has to see whether it can hold what is offered."""
+
+    async def accept(self, offerings: "Sequence[Offering]") -> None:
+        """Raise OptionError with one sentence; called at start and when offerings change."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Litter:
+    """What a host or a cancelled launch left behind: an interface, a volume, user data, a tag.
+
+    `operation` is the Create it was made for, where that is known; it stays while that Create runs
+    and while a host has it.
+    """
+
+    ref: str
+    kind: str
+    created: float
+    operation: str = ""
+
+
+@runtime_checkable
+class LeavesLitter(Protocol):
+    """Optional: a substrate where a host consists of more than the host."""
+
+    async def leftovers(self) -> Sequence[Litter]:
+        """What carries this provider's label and belongs to no host; all of it, or raise."""
+        ...
+
+    async def discard(self, litter: Litter) -> None:
+        """Remove one; absent is success. Called after the orphan grace, within the same rails."""
         ...
 
 

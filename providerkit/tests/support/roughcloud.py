@@ -7,13 +7,12 @@ of three ways: by a token, by a unique name, or not at all.
 
 import random
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bigfleet_providerkit import (
     Binding,
-    Capacity,
     Clock,
     Gone,
     Host,
@@ -22,7 +21,6 @@ from bigfleet_providerkit import (
     Launch,
     OutOfCapacity,
     Power,
-    PriceKey,
     Retryable,
     SubstrateError,
 )
@@ -187,14 +185,6 @@ class RoughSubstrate:
 
     async def set_binding(self, host: Host, binding: Binding) -> None:
         """Tags are written at launch only."""
-
-    async def prices(self) -> Mapping[PriceKey, float]:
-        """None are published."""
-        return {}
-
-    async def capacities(self) -> Mapping[str, Capacity]:
-        """Nor shapes."""
-        return {}
 
     async def _create(self, order: Launch, *, once: bool) -> Host:
         codec = self._kit.codec

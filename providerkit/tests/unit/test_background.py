@@ -8,10 +8,10 @@ from bigfleet_providerkit import (
     Gone,
     Host,
     InvalidRequest,
+    Market,
     Notice,
     NoticeKind,
     Power,
-    PriceKey,
     Retryable,
     State,
 )
@@ -25,7 +25,7 @@ class Changed(MemorySubstrate):
     async def list_managed(self, refs: Sequence[str] | None = None) -> Sequence[Host]:
         raise KeyError("instances")
 
-    async def prices(self) -> dict[PriceKey, float]:
+    async def market(self) -> Market:
         raise KeyError("hourly")
 
 

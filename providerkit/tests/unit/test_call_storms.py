@@ -30,7 +30,7 @@ async def a_storm(
 
     spec = replace(
         SPEC, open=opened, classify=classify, calls=calls, mix=(Bucket(slots()),),
-        timeouts=timeouts or SPEC.timeouts, poll_interval=POLL, live_prices=False,
+        timeouts=timeouts or SPEC.timeouts, poll_interval=POLL,
     )  # fmt: skip
     w = await begin(spec, use_fake_backend=False, seed_count=machines, orphan_grace=0)
     worse(clouds[0])

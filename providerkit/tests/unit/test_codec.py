@@ -68,3 +68,31 @@ async def test_a_cluster_whose_tag_is_a_hash_is_recognised() -> None:
     again = after.running.backend.steps._codec
     assert again.decode(again.encode(cluster)) == cluster
     await after.running.stop()
+
+
+def test_tags_of_others_stay_and_ours_are_complete() -> None:
+    codec = TagCodec("p")
+    launched = dataclasses.replace(BINDING, launch="abc", tags={"team": "ml"})
+    present = {**codec.tags(launched), "owner": "finance", "bigfleet:cluster": "old"}
+    assert present["bigfleet:tags"] == "1"
+    merged = codec.merged(present, dataclasses.replace(BINDING, cluster=None, tags={"team": "x"}))
+    assert merged["owner"] == "finance"
+    assert merged["team"] == "x"
+    assert merged["bigfleet:launch"] == "abc"
+    assert "bigfleet:cluster" not in merged
+
+
+@pytest.mark.parametrize(
+    ("tags", "complaint"),
+    [
+        ({"bigfleet:x": "1"}, "BigFleet's own tags"),
+        ({"k" * 65: "v"}, "keys have 1 to 64 characters"),
+        ({"k": "v" * 64}, "values at most 63"),
+        ({"k": "a b"}, "takes only"),
+    ],
+)
+def test_tags_that_a_cloud_does_not_take_are_refused(tags: dict[str, str], complaint: str) -> None:
+    codec = TagCodec("p", longest_key=64, longest_value=63, alphabet="[a-z0-9-]*")
+    with pytest.raises(OptionError, match=complaint):
+        codec.check_given(tags, "--tags")
+    codec.check_given({"team": "ml"}, "--tags")

@@ -13,6 +13,7 @@ from bigfleet_providerkit import (
     CapacityType,
     InterruptionTable,
     KitOptions,
+    Market,
     MemorySubstrate,
     Opt,
     OptionError,
@@ -91,8 +92,8 @@ async def test_forecasts_of_the_cloud_reach_the_machines_and_priors_of_a_person_
     tmp_path: Path,
 ) -> None:
     class Advised(MemorySubstrate):
-        async def forecasts(self) -> InterruptionTable:
-            return InterruptionTable({"t-4": 0.25, "t-8": 7.0})
+        async def market(self) -> Market:
+            return Market(forecasts=InterruptionTable({"t-4": 0.25, "t-8": 7.0}))
 
     priors = tmp_path / "priors.yaml"
     priors.write_text("values: {t-4: 0.5}\n")
@@ -143,5 +144,5 @@ async def test_the_default_label_is_one_that_tags_can_hold(region: str, label: s
 @pytest.mark.parametrize("region", ["eu_west", "x" * 40])
 async def test_a_default_label_that_is_none_asks_for_another(region: str) -> None:
     spec = dataclasses.replace(SPEC, region=lambda options: region)
-    with pytest.raises(OptionError, match="is no label for hosts; give one with --provider"):
+    with pytest.raises(OptionError, match="is not a label for hosts; give one with --provider"):
         await start(spec, KitOptions(use_fake_backend=True), listen=False)

@@ -32,7 +32,7 @@ async def a_world(
 
     spec = replace(
         SPEC, open=opened, classify=classify, calls=OPS, consistency_window=WINDOW,
-        pinned_host_keys=True, live_prices=False,
+        pinned_host_keys=True,
     )  # fmt: skip
     world = await begin(
         spec, store=MemoryStore(), use_fake_backend=False, reconcile_interval=120, orphan_grace=600

@@ -70,7 +70,7 @@ def test_both_names_of_healing() -> None:
         (["--seed-count=many"], "--seed-count 'many'"),
         (["--seed-count=-1"], "--seed-count '-1'"),
         (["--transition-timeout=soon"], "'soon' is not a duration"),
-        (["--provider=UPPER"], "'UPPER' is no label"),
+        (["--provider=UPPER"], "'UPPER' is not a label"),
         (["--tls-cert=a"], "add --tls-key and --tls-ca"),
         (["--orphans=keep"], "--orphans 'keep'"),
         (["--fail-rate=boom=1"], "boom=1.0 is not a rate"),
@@ -171,3 +171,13 @@ def test_every_example_of_the_help_is_one_command() -> None:
         given = [word for word in words if word not in ("--yes", "--output", "json")]
         _, commands = parse_options(CloudOptions, given, {"BIGFLEET_PROVIDER_STATE": "memory"})
         assert set(commands) <= {"check", "inspect", "sweep"}
+
+
+def test_services_may_have_addresses_of_their_own() -> None:
+    both = KitOptions(endpoint_url="ec2=https://ec2.internal,https://all.internal")
+    assert (both.endpoint("ec2"), both.endpoint("ssm")) == (
+        "https://ec2.internal", "https://all.internal",
+    )  # fmt: skip
+    assert KitOptions().endpoint("ec2") is None
+    with pytest.raises(ValueError, match="'ec2' is not an address"):
+        KitOptions(endpoint_url="ec2")

@@ -142,6 +142,9 @@ spec:
 {{- if .Values.bootstrap.enabled }}
 - {name: bootstrap-tls, mountPath: /etc/bigfleet/bootstrap-tls, readOnly: true}
 {{- end }}
+{{- range $number, $file := .Values.files }}
+- {name: files-{{ $number }}, mountPath: {{ $file.mountPath | quote }}, readOnly: true}
+{{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -169,6 +172,10 @@ spec:
 {{- if .Values.bootstrap.enabled }}
 - name: bootstrap-tls
   secret: {secretName: {{ .Values.bootstrap.tls.secretName }}, defaultMode: 0440}
+{{- end }}
+{{- range $number, $file := .Values.files }}
+- name: files-{{ $number }}
+  secret: {secretName: {{ $file.secretName | quote }}, defaultMode: 0440}
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}

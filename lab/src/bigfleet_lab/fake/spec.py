@@ -69,7 +69,7 @@ class FakeOptions(KitOptions):
             unset="none",
         ),
     ] = Field(default_factory=dict)
-    prices: Annotated[
+    slot_prices: Annotated[
         Rates,
         Opt(
             f"dollars per hour by capacity type, for type {TYPE}",
@@ -98,7 +98,7 @@ class FakeOptions(KitOptions):
                 raise ValueError(f"{text!r} names no type and zone; write TYPE@ZONE")
         return value
 
-    @field_validator("losses", "prices")
+    @field_validator("losses", "slot_prices")
     @classmethod
     def _capacity_types_fit(cls, value: Mapping[str, float]) -> Mapping[str, float]:
         for name, number in value.items():
@@ -130,7 +130,7 @@ async def open_substrate(options: FakeOptions, kit: Kit) -> FakeSubstrate:
 def spec_for(options: FakeOptions) -> ProviderSpec[FakeOptions]:
     """The declaration, with the prices the options ask for."""
     defaults = {CapacityType.ON_DEMAND: 0.38, CapacityType.SPOT: 0.12}
-    prices = {**defaults, **_by_capacity(options.prices)}
+    prices = {**defaults, **_by_capacity(options.slot_prices)}
     return ProviderSpec(
         name="fake",
         version=bigfleet.__version__,
@@ -155,7 +155,6 @@ def spec_for(options: FakeOptions) -> ProviderSpec[FakeOptions]:
         timeouts=Timeouts(create=300, configure=300, drain=600, delete=300),
         consistency_window=0.0,
         poll_interval=0.05,
-        live_prices=False,
         always_fake=True,
     )
 

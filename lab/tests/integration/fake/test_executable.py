@@ -21,14 +21,21 @@ def test_help_says_that_it_is_for_tests_and_names_its_levers() -> None:
     done = run("--help")
     assert done.returncode == 0
     assert "TEST-ONLY" in done.stdout
-    for lever in ("--slow-ms", "--delays", "--stock-outs", "--losses", "--prices", "--fail-rate"):
+    for lever in (
+        "--slow-ms",
+        "--delays",
+        "--stock-outs",
+        "--losses",
+        "--slot-prices",
+        "--fail-rate",
+    ):
         assert lever in done.stdout
 
 
 @pytest.mark.parametrize(
     ("argument", "said"),
     [
-        ("--prices=gold=1", "fake: --prices 'gold=1': "),
+        ("--slot-prices=gold=1", "fake: --slot-prices 'gold=1': "),
         ("--delays=create=soon", "fake: --delays 'create=soon': "),
         ("--lose=all", "fake: unknown option lose"),
         ("--tls-cert=only", "fake: TLS needs all three files"),
@@ -42,7 +49,7 @@ def test_bad_input_is_one_line_and_exit_code_2(argument: str, said: str) -> None
 
 
 async def test_it_serves_with_the_levers_of_its_command_line_and_stops_when_told() -> None:
-    arguments = ("--seed-count=6", "--prices=on_demand=1.5", "--delays=create=1h")
+    arguments = ("--seed-count=6", "--slot-prices=on_demand=1.5", "--delays=create=1h")
     with ProviderProcess(FAKE, *arguments).wait_open() as process:
         site = ProviderSite("fake", process.address)
         client = ProviderClient.dial(site, FencingStamps("shard-a", 1))

@@ -134,7 +134,7 @@ async def test_spot_hosts_are_lost_at_the_rate_asked_for_and_no_others() -> None
 
 
 async def test_prices_come_from_options_and_change_on_command() -> None:
-    async with world(prices={"spot": 0.05}) as w:
+    async with world(slot_prices={"spot": 0.05}) as w:
         spot, on_demand = await w.slot(CapacityType.SPOT), await w.slot()
         assert (spot.price_per_hour, on_demand.price_per_hour) == (0.05, 0.38)
         await w.fake.set_price(TYPE, CapacityType.SPOT, 0.2)
@@ -177,7 +177,7 @@ async def test_without_a_socket_errors_are_the_same() -> None:
         {"stock_outs": "@zone"},
         {"losses": "gold=1"},
         {"losses": "spot=-1"},
-        {"prices": "spot=nan"},
+        {"slot_prices": "spot=nan"},
         {"slow_ms": -1},
     ],
 )

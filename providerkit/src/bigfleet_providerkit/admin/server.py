@@ -81,6 +81,9 @@ async def handle(backend: Backend, request: Answer) -> Answer:
             if not request.get("yes"):
                 held = [host.ref for host in backend.reconciler.held]
                 waiting = list(backend.reconciler.looks.unwanted)
+                litter = backend.reconciler.litter
+                held += sorted(litter.held)
+                waiting += list(litter.seen)
                 return {"held": held, "unwanted": waiting, "hint": "sweep --yes removes them"}
             return {"removed": await backend.reconciler.sweep()}
         case "release":
@@ -109,12 +112,15 @@ def inspect(backend: Backend, machine: str) -> Answer:
     if record is None:
         return {"error": f"there is no machine {machine}"}
     work = ledger.work.get(machine)
+    notes = ledger.notes.get(machine)
     return {
         "id": record.id, "state": record.state.word, "host": record.host,
         "cluster": record.cluster, "metadata_bytes": len(record.metadata),
         "last_error": record.last_error, "life": record.life,
         "revision": ledger.inventory.revision(machine),
         "extra": record.extra, "price_per_hour": record.shape.price,
+        "price_source": backend.steps.price_source(record),
+        "notes": dict(notes.notes) if notes is not None else {},
         "operations": {kind.word: op for kind, op in operations_of(record).items()},
         "running": None if work is None else
             {"kind": work.kind.word, "operation": work.operation, "deadline": work.deadline},

@@ -5,7 +5,8 @@ before it enters the inventory; an offering that fails stops the start with a se
 fails later keeps its last good shape.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bigfleet_providerkit.capacity.table import (
     CapacityTable,
@@ -19,8 +20,9 @@ from bigfleet_providerkit.interruption.book import InterruptionBook
 from bigfleet_providerkit.machines.record import Record, Shape
 from bigfleet_providerkit.machines.state import CapacityType
 from bigfleet_providerkit.offerings.offering import Offering
-from bigfleet_providerkit.prices.book import PriceBook, moved
-from bigfleet_providerkit.substrate import Host
+from bigfleet_providerkit.prices.book import PriceBook, Quote, moved
+from bigfleet_providerkit.sources import Market
+from bigfleet_providerkit.substrate import Capacity, Host
 
 
 class Books:
@@ -35,12 +37,18 @@ class Books:
         capacities: CapacityTable,
         interruption: InterruptionBook,
         *,
-        reserve: Mapping[str, str],
+        reserve: Callable[[Capacity], Mapping[str, str]],
         image: Mapping[str, str] | str = "",
         user_data: str = "",
+        region_of: Callable[[str], str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        extra: Mapping[str, str] | None = None,
     ) -> None:
         self.label = label
         self.region = region
+        self._region_of = region_of or (lambda zone: region)
+        self._tags = dict(tags or {})
+        self._extra = dict(extra or {})
         self.prices = prices
         self.capacities = capacities
         self.interruption = interruption
@@ -77,6 +85,37 @@ class Books:
         chosen = (offering.image if offering else "") or self._image
         return chosen if isinstance(chosen, str) else chosen.get(arch, "")
 
+    def tags(self, offering: Offering | None) -> dict[str, str]:
+        """The tags of a person: those of `--tags`, and the offering's own over them."""
+        return {**self._tags, **(offering.tags if offering else {})}
+
+    def extra(self, offering: Offering | None) -> dict[str, str]:
+        """The provider's own fields of an offering, and the options that stand in for them."""
+        return {**self._extra, **(offering.extra if offering else {})}
+
+    def learn(self, market: Market) -> bool:
+        """Take what a source said; False when it gave prices and none of them can be used."""
+        self.capacities.overlay(market.capacities)
+        useful = self.prices.refresh(market.prices)
+        if market.forecasts is not None:
+            self.interruption.take(market.forecasts)
+        self.forget()
+        return useful or bool(market.capacities) or market.forecasts is not None
+
+    def quote(self, offering: Offering) -> Quote:
+        """What a slot of an offering costs, and where the price comes from."""
+        return self.prices.quote(
+            offering.instance_type, offering.zone, offering.capacity_type, offering.price,
+            sized=offering.sized_type, region=self._region_of(offering.zone),
+        )  # fmt: skip
+
+    def provenance(self) -> dict[str, int]:
+        """How many slots have a price from where."""
+        counts: Counter[str] = Counter()
+        for offering in self.offerings:
+            counts[str(self.quote(offering))] += offering.count
+        return dict(counts)
+
     def user_data(self, offering: Offering | None) -> str:
         """User data for the first boot."""
         return (offering.user_data if offering else "") or self._user_data
@@ -92,10 +131,11 @@ class Books:
 
     def shape_for(self, offering: Offering, where: str) -> Shape:
         """The shape of an offering's slots, checked."""
-        known = self.capacities.get(offering.instance_type)
+        known = self.capacities.get(offering.instance_type, offering.sized_type)
         if known is None and offering.allocatable is None:
             raise OptionError(
-                f"{where}: nobody knows the shape of {offering.instance_type}; give allocatable"
+                f"{where}: the shape of {offering.sized_type} is not known; check the type, or "
+                "give allocatable"
             )
         images = offering.image or self._image
         arch = known.arch if known else "amd64"
@@ -104,7 +144,7 @@ class Books:
         labels = {
             "kubernetes.io/arch": arch,
             "kubernetes.io/os": "linux",
-            "topology.kubernetes.io/region": self.region,
+            "topology.kubernetes.io/region": self._region_of(offering.zone),
         }
         if known is not None and known.accelerator:
             labels["bigfleet.io/accelerator"] = known.accelerator
@@ -113,12 +153,10 @@ class Books:
         labels.update(offering.labels)
         allocatable = offering.allocatable
         if allocatable is None and known is not None:
-            reserve = self._reserve if offering.reserve is None else offering.reserve
+            reserve = self._reserve(known) if offering.reserve is None else offering.reserve
             allocatable = allocatable_of(known, reserve, where)
         resources = offering.resources or resources_of(known)
-        quote = self.prices.quote(
-            offering.instance_type, offering.zone, offering.capacity_type, offering.price
-        )
+        quote = self.quote(offering)
         shape = Shape(
             instance_type=offering.instance_type,
             zone=offering.zone,

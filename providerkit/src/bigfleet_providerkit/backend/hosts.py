@@ -1,11 +1,14 @@
 """Between records and hosts: the order for a new host, and the host behind a record."""
 
+import hashlib
+
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.ledger import Ledger, Work
-from bigfleet_providerkit.codec.tags import TagCodec, host_name
+from bigfleet_providerkit.codec.tags import TagCodec, base32, host_name
 from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
-from bigfleet_providerkit.hostexec.userdata import first_boot
+from bigfleet_providerkit.hostexec.userdata import FirstBoot, first_boot
 from bigfleet_providerkit.machines.record import Record
+from bigfleet_providerkit.offerings.offering import Offering
 from bigfleet_providerkit.store.rows import NotesRow
 from bigfleet_providerkit.substrate import Binding, Host, Launch
 
@@ -51,9 +54,10 @@ def notes_of(host: Host, now: float) -> NotesRow:
     )
 
 
-def binding_of(record: Record, cluster: str | None, pin: str) -> Binding:
+def binding_of(record: Record, cluster: str | None, pin: str, books: Books) -> Binding:
     """The tag set of a machine's host."""
-    return Binding(record.id, record.create_op, record.capacity_type, cluster, pin)
+    tags = books.tags(books.offering_of(record.id))
+    return Binding(record.id, record.create_op, record.capacity_type, cluster, pin, tags)
 
 
 def order_for(
@@ -64,13 +68,18 @@ def order_for(
     *,
     hook: str,
     longest_name: int,
+    form: FirstBoot = "cloud-init",
 ) -> Launch:
     """The order for a machine's host. It brings a host key where hosts are reached by SSH."""
     offering = books.offering_of(record.id)
     arch = record.shape.labels.get("kubernetes.io/arch", "amd64")
     key = mint_host_key(work.seed) if work.seed else HostKey()
-    binding = Binding(record.id, work.operation, record.capacity_type, None, key.pin)
-    user_data = first_boot(books.user_data(offering), hook, key)
+    user_data = first_boot(books.user_data(offering), hook, key, form)
+    image = books.image(offering, arch)
+    binding = Binding(
+        record.id, work.operation, record.capacity_type, None, key.pin, books.tags(offering),
+        launch_hash(image, first_boot(books.user_data(offering), hook, HostKey(), form), offering),
+    )  # fmt: skip
     return Launch(
         machine_id=record.id,
         operation_id=work.operation,
@@ -80,13 +89,25 @@ def order_for(
         name=host_name(work.operation, longest_name),
         tags=codec.tags(binding),
         deadline=work.deadline,
-        image=books.image(offering, arch),
+        image=image,
         arch=arch,
         disk_gb=offering.disk_gb if offering else 0,
         reservation=offering.reservation if offering else "",
         placement_group=offering.placement_group if offering else "",
-        extra=dict(offering.extra) if offering else {},
+        extra=books.extra(offering),
         user_data=user_data,
         host_key=key.private,
         pin=key.pin,
     )
+
+
+def launch_hash(image: str, user_data: str, offering: Offering | None) -> str:
+    """What a host is made of, short enough for any tag: an outdated host has another one."""
+    parts = [image, user_data]
+    if offering is not None:
+        made_of = (
+            offering.instance_type, offering.size, offering.disk_gb, offering.reservation,
+            offering.placement_group, sorted(offering.extra.items()),
+        )  # fmt: skip
+        parts.append(repr(made_of))
+    return base32(hashlib.sha256("\0".join(parts).encode()).digest())[:16]

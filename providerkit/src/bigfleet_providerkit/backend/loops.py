@@ -5,6 +5,7 @@ notice or a vanished host calls for an early reconcile.
 """
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -12,8 +13,7 @@ from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.ledger import Edit, Ledger
-from bigfleet_providerkit.backend.market import ask_market
-from bigfleet_providerkit.backend.mishaps import classed
+from bigfleet_providerkit.backend.price_refresh import PriceRefresh
 from bigfleet_providerkit.backend.reconcile.reconciler import Reconciler
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.clock import Runtime
@@ -21,6 +21,7 @@ from bigfleet_providerkit.errors import StoreUnavailable, SubstrateError
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import WITH_HOST
+from bigfleet_providerkit.sources import Source
 from bigfleet_providerkit.substrate import KnowsInterruptions, Notice, NoticeKind, Substrate
 
 STORE_PROBE = 1.0
@@ -53,13 +54,14 @@ class Loops:
         self._early = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
-    def start(self, heal: Callable[[], Awaitable[None]], *, live_prices: bool) -> None:
+    def start(self, heal: Callable[[], Awaitable[None]], refresh: PriceRefresh) -> None:
         """Begin all loops that the settings ask for."""
+        self._refresh = refresh
         loops: list[Callable[[], Awaitable[None]]] = [heal, self._watch_store]
         if self._settings.reconcile_interval > 0:
             loops.append(self._reconcile)
-        if live_prices and self._settings.price_refresh > 0:
-            loops.append(self._prices)
+        due = [source for source in refresh.sources if source.every > 0]
+        loops += [functools.partial(self._read_for_ever, source) for source in due]
         if isinstance(self._substrate, KnowsInterruptions):
             loops.append(self._notices)
         for loop in loops:
@@ -100,28 +102,17 @@ class Loops:
             await self._early.wait()
             timer.cancel()
 
-    async def _prices(self) -> None:
+    async def _read_for_ever(self, source: Source) -> None:
         clock = self._runtime.clock
         last_success = self._metrics.last_success("price", clock.now())
         while True:
-            await clock.sleep(self._settings.price_refresh)
-            if await self.refresh_prices():
+            await clock.sleep(source.every)
+            if await self._refresh.read(source):
                 last_success.set(clock.now())
+                await self.renew_records()
 
-    async def refresh_prices(self) -> bool:
-        """Ask for prices and shapes and bring the records up to date."""
-        try:
-            used = await ask_market(self._books, self._substrate, self._metrics, self._log)
-        except Exception as error:  # noqa: BLE001 - a list that changed its shape is a failed one
-            self._metrics.price_refreshes.labels("error").inc()
-            problem = classed(error, self._metrics, self._log)
-            self._log.warning("price refresh failed", error=str(problem))
-            return False
-        self._metrics.price_refreshes.labels("success" if used else "stale_kept").inc()
-        await self._renew_records()
-        return used
-
-    async def _renew_records(self) -> None:
+    async def renew_records(self) -> None:
+        """Bring the records up to date with what the books say now."""
         for number, machine in enumerate(list(self._ledger.inventory.snapshot())):
             if number % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)

@@ -5,7 +5,8 @@ for 15 s; after that the seed serves, unless an offering has no seed price at al
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -15,9 +16,8 @@ from structlog.typing import FilteringBoundLogger
 from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.ledger import Ledger
 from bigfleet_providerkit.backend.load import Loaded
-from bigfleet_providerkit.backend.market import ask_market
-from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.pins import Pins
+from bigfleet_providerkit.backend.price_refresh import PriceRefresh
 from bigfleet_providerkit.backend.settings import Settings
 from bigfleet_providerkit.backend.shelf import StoreShelf
 from bigfleet_providerkit.calls.batcher import Batcher
@@ -37,10 +37,17 @@ from bigfleet_providerkit.memory.substrate import MemorySubstrate
 from bigfleet_providerkit.offerings.mix import default_offerings
 from bigfleet_providerkit.offerings.offering import Offering
 from bigfleet_providerkit.offerings.parse import Dialect, read_offerings
-from bigfleet_providerkit.options.model import KitOptions
+from bigfleet_providerkit.options.model import EUR_USD_DATED, KitOptions
 from bigfleet_providerkit.prices.book import PriceBook
+from bigfleet_providerkit.prices.file import read_prices
+from bigfleet_providerkit.sources import Source
 from bigfleet_providerkit.spec import ProviderSpec
-from bigfleet_providerkit.substrate import RenewsCredentials, Substrate
+from bigfleet_providerkit.substrate import (
+    AcceptsOfferings,
+    PriceKey,
+    RenewsCredentials,
+    Substrate,
+)
 
 O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
 ASK_FOR = 15.0
@@ -70,7 +77,9 @@ async def check_start(spec: ProviderSpec[O], options: O, *, fake: bool, store_gi
 
 def dialect_of(spec: ProviderSpec[O]) -> Dialect:
     """How offerings are written for this provider."""
-    return Dialect(spec.type_names, spec.zone_names, spec.extra_fields, spec.capacity_types)
+    return Dialect(
+        spec.type_names, spec.zone_names, spec.extra_fields, spec.capacity_types, spec.size_of
+    )
 
 
 def read_all_offerings(spec: ProviderSpec[O], options: O) -> list[Offering]:
@@ -89,7 +98,7 @@ def make_kit(
     log: FilteringBoundLogger,
     metrics: Metrics,
     loaded: Loaded,
-    offerings: Sequence[Offering],
+    books: Books,
 ) -> Kit:
     """What the substrate gets."""
     limits = spec.limits
@@ -111,7 +120,7 @@ def make_kit(
         settings.poll_interval, settings.consistency_window,
         create_operation=lambda machine: _create_operation(loaded.ledger, machine),
         pin_host=Pins(loaded.ledger, log).keep,
-        offerings=tuple(offerings),
+        offered=lambda: books.offerings,
     )  # fmt: skip
 
 
@@ -148,28 +157,63 @@ def make_books(
     if options.interruption_priors is not None:
         text = _read(options.interruption_priors, "--interruption-priors")
         interruption.extend(text, options.interruption_priors)
+    given: Mapping[PriceKey, float] = {}
+    if options.prices is not None:
+        given = read_prices(_read(options.prices, "--prices"), options.prices)
     user_data = ""
     if options.base_user_data is not None:
         user_data = _read(options.base_user_data, "--base-user-data")
+    region_of = spec.region_of
+    books = Books(
+        settings.label,
+        region,
+        offerings,
+        PriceBook(spec.prices, region, rate, factor=options.price_factor, given=given),
+        CapacityTable(spec.shapes),
+        interruption,
+        reserve=(lambda shape: options.reserve) if options.reserve else spec.reserve,
+        image=options.image,
+        user_data=user_data,
+        region_of=None if region_of is None else lambda zone: region_of(options, zone),
+        tags=options.tags,
+        extra={name: str(value) for name in spec.extra_fields
+               if (value := getattr(options, name, None)) not in (None, "")},
+    )  # fmt: skip
+    check_user_data(spec, options, books, offerings)
+    return books
+
+
+def check_user_data(
+    spec: ProviderSpec[O], options: O, books: Books, offerings: Sequence[Offering]
+) -> None:
+    """Refuse user data that this cloud does not take."""
     key = mint_host_key(new_seed()) if spec.pinned_host_keys else HostKey()
-    for text in {user_data, *(offering.user_data for offering in offerings)}:
-        size = len(first_boot(text, options.bootstrap_hook, key).encode())
+    for text in {books.user_data(None), *(offering.user_data for offering in offerings)}:
+        size = len(first_boot(text, options.bootstrap_hook, key, spec.first_boot).encode())
         if size > spec.limits.user_data:
             raise OptionError(
                 f"user data with the hook has {size} bytes; {spec.limits.user_data} fit here: "
                 "shorten --base-user-data or the offering's user_data"
             )
-    return Books(
-        settings.label,
-        region,
-        offerings,
-        PriceBook(spec.prices, region, rate),
-        CapacityTable(spec.shapes),
-        interruption,
-        reserve=options.reserve,
-        image=options.image,
-        user_data=user_data,
-    )
+
+
+async def check_offerings(
+    spec: ProviderSpec[O],
+    options: O,
+    books: Books,
+    kit: Kit,
+    substrate: Substrate,
+    offerings: Sequence[Offering],
+) -> None:
+    """Everything that depends on the offerings and can be wrong before the first Create."""
+    check_user_data(spec, options, books, offerings)
+    ids = (slot for offering in offerings for slot in offering.slot_ids(books.label))
+    kit.codec.check(max(ids, key=len, default=""))
+    kit.codec.check_given(options.tags, "--tags")
+    for number, offering in enumerate(offerings, 1):
+        kit.codec.check_given(offering.tags, f"offering {number}: tags")
+    if isinstance(substrate, AcceptsOfferings):
+        await substrate.accept(offerings)
 
 
 def _read(path: str, option: str) -> str:
@@ -179,44 +223,54 @@ def _read(path: str, option: str) -> str:
         raise OptionError(f"{option} {path} cannot be read: {error}") from error
 
 
-def warn_about_age(spec: ProviderSpec[O], log: FilteringBoundLogger, now: float) -> None:
-    """Seed prices that nobody has looked at for half a year are worth a word."""
+def log_prices(
+    spec: ProviderSpec[O], options: O, books: Books, log: FilteringBoundLogger, now: float
+) -> None:
+    """Say where prices come from, and warn of tables and rates that are half a year old."""
+    log.info("prices", slots_by_source=books.provenance())
     today = datetime.fromtimestamp(now, UTC).date()
     if today - spec.prices.dated > SEED_IS_OLD:
         log.warning("the seed prices are old", dated=spec.prices.dated.isoformat())
+    shipped = "eur_usd" not in options.model_fields_set
+    if spec.currency == "EUR" and shipped and today - EUR_USD_DATED > SEED_IS_OLD:
+        log.warning(
+            "the rate from euro to dollar is old; give --eur-usd",
+            rate=options.eur_usd, dated=EUR_USD_DATED.isoformat(),
+        )  # fmt: skip
+
+
+def sources_of(spec: ProviderSpec[O], options: O, substrate: Substrate) -> list[Source]:
+    """The sources of a provider; `--price-refresh` sets the period of its prices."""
+    if isinstance(substrate, MemorySubstrate):
+        # Tests set its prices and read them themselves.
+        return [Source("prices", 0.0, lambda memory: memory.market())]
+    given = options.price_refresh
+    return [
+        replace(source, every=given) if given is not None and source.name == "prices" else source
+        for source in spec.sources(options)
+    ]
 
 
 async def live_books(
-    books: Books,
-    substrate: Substrate,
-    metrics: Metrics,
-    log: FilteringBoundLogger,
-    offerings: Sequence[Offering],
+    refresh: PriceRefresh, books: Books, log: FilteringBoundLogger, offerings: Sequence[Offering]
 ) -> None:
     """Ask for live prices and shapes; wait longer only when an offering has no price without."""
-    task = asyncio.get_running_loop().create_task(ask_market(books, substrate, metrics, log))
+    task = asyncio.get_running_loop().create_task(refresh.read_all())
     await asyncio.wait({task}, timeout=ASK_FOR)
     if not task.done() and not _priced(books, offerings):
         log.warning("waiting for the live price list: an offering has no seed price")
         await asyncio.wait({task}, timeout=ASK_AT_MOST - ASK_FOR)
     if not task.done():
         task.cancel()
-        metrics.price_refreshes.labels("error").inc()
+        log.warning("the live price list was not read in time; the seed prices serve")
         return
-    outcome = "error"
-    try:
-        outcome = "success" if task.result() else "stale_kept"
-    except Exception as error:  # noqa: BLE001 - without the live list the seed serves
-        log.warning("price refresh failed", error=str(classed(error, metrics, log)))
-    metrics.price_refreshes.labels(outcome).inc()
+    task.result()
 
 
 def _priced(books: Books, offerings: Sequence[Offering]) -> bool:
     try:
         for offering in offerings:
-            books.prices.quote(
-                offering.instance_type, offering.zone, offering.capacity_type, offering.price
-            )
+            books.quote(offering)
     except OptionError:
         return False
     return True

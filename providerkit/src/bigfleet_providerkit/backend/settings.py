@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from bigfleet_providerkit.errors import OptionError
+from bigfleet_providerkit.hostexec.userdata import FirstBoot
 from bigfleet_providerkit.machines.state import Kind
 from bigfleet_providerkit.offerings.offering import Offering
 from bigfleet_providerkit.options.model import LABEL, KitOptions
@@ -25,7 +26,6 @@ class Settings:
     timeouts: Timeouts
     heal_after: float
     reconcile_interval: float
-    price_refresh: float
     poll_interval: float
     consistency_window: float
     orphan_grace: float
@@ -35,6 +35,7 @@ class Settings:
     max_blob: int
     hook: str
     pinned_host_keys: bool = False
+    first_boot: FirstBoot = "cloud-init"
 
     def limit(self, kind: Kind, grace: int = 0, instance_type: str = "") -> float:
         """The longest a transition may take; a drain is also bound by its grace."""
@@ -59,13 +60,13 @@ def settings_from(
     delete = spec.delete_offered(offerings)
     heal = options.failed_cleanup_after
     if heal is None:
-        heal = HEAL_AFTER if delete else 0.0
-    refresh = options.price_refresh
+        declared = HEAL_AFTER if spec.heal_after is None else spec.heal_after
+        heal = declared if delete else 0.0
     poll = options.poll_interval
     label = options.provider or spec.default_label(options)
     if not LABEL.fullmatch(label):
         raise OptionError(
-            f"{label!r} is no label for hosts; give one with --provider: a-z, 0-9 and -, "
+            f"{label!r} is not a label for hosts; give one with --provider: a-z, 0-9 and -, "
             "at most 40 characters"
         )
     return Settings(
@@ -73,7 +74,6 @@ def settings_from(
         timeouts=_timeouts(spec.declared_timeouts(options), options),
         heal_after=heal,
         reconcile_interval=options.reconcile_interval,
-        price_refresh=spec.price_refresh if refresh is None else refresh,
         poll_interval=spec.poll_interval if poll is None else poll,
         consistency_window=0.0 if fake else spec.consistency_window,
         orphan_grace=options.orphan_grace,
@@ -83,6 +83,7 @@ def settings_from(
         max_blob=spec.limits.blob,
         hook=options.bootstrap_hook,
         pinned_host_keys=spec.pinned_host_keys,
+        first_boot=spec.first_boot,
     )
 
 

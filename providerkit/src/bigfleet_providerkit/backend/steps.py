@@ -116,7 +116,9 @@ class Steps:
         host = host_of(record, self._ledger)
         self._codec.know([cluster] if cluster else [])
         try:
-            await self._substrate.set_binding(host, binding_of(record, cluster, host.pin))
+            await self._substrate.set_binding(
+                host, binding_of(record, cluster, host.pin, self._books)
+            )
         except SubstrateError:
             # Reconcile compares tags with records and writes them again.
             return
@@ -129,6 +131,11 @@ class Steps:
         """The shape of a machine as it is known when its host runs."""
         return self._books.refreshed(record)
 
+    def price_source(self, record: Record) -> str:
+        """Where the price of a machine comes from; empty for one outside the offerings."""
+        offering = self._books.offering_of(record.id)
+        return str(self._books.quote(offering)) if offering is not None else ""
+
     def remembered(self, host: Host) -> NotesRow:
         """What the store keeps about a host."""
         return notes_of(host, self._runtime.clock.now())
@@ -139,6 +146,7 @@ class Steps:
         order = order_for(
             record, work, self._books, self._codec,
             hook=self._settings.hook, longest_name=self._longest_name,
+            form=self._settings.first_boot,
         )  # fmt: skip
         order = replace(order, first=first)
 

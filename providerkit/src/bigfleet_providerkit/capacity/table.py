@@ -1,7 +1,7 @@
 """Which shape an instance type has: pinned values, overlaid by live ones.
 
 Gives resources (what a slot promises before it exists), allocatable (what pods can really use),
-architecture and accelerators. A type nobody knows needs `allocatable` in its offering.
+architecture and accelerators. A type that is not known needs `allocatable` in its offering.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,13 @@ class CapacityTable:
         """Take live shapes; unusable ones are left out."""
         self._live.update({t: c for t, c in live.items() if c.cpu > 0 and c.memory > 0})
 
-    def get(self, instance_type: str) -> Capacity | None:
-        """The shape of a type, if anybody knows it."""
-        return self._live.get(instance_type) or self._pinned.get(instance_type)
+    def get(self, instance_type: str, sized: str = "") -> Capacity | None:
+        """The shape of a type, where it is known; that of its size before that of the type."""
+        for name in (sized, instance_type):
+            known = self._live.get(name) or self._pinned.get(name)
+            if name and known is not None:
+                return known
+        return None
 
 
 def resources_of(shape: Capacity | None) -> dict[str, str]:
@@ -49,6 +53,9 @@ def allocatable_of(shape: Capacity, reserve: Mapping[str, str], where: str) -> d
     result = {"cpu": write_cpu(cpu), "memory": write_memory(memory)}
     if shape.gpus:
         result[GPU] = str(shape.gpus)
+    if shape.pods:
+        result[PODS] = str(shape.pods)
+    result.update({name: str(amount) for name, amount in shape.extended.items() if amount > 0})
     return result
 
 

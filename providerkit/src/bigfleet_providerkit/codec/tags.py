@@ -18,6 +18,8 @@ from bigfleet_providerkit.substrate import Binding
 
 MANAGED, PROVIDER, MACHINE = "managed", "provider", "machine-id"
 OPERATION, CAPACITY, CLUSTER, HOST_KEY = "operation", "capacity", "cluster", "host-key-fp"
+LAUNCH, VERSION = "launch", "tags"
+TAGS_VERSION = "1"
 HASHED = 40
 _BASE32 = "b-"
 _HASH = re.compile(r"h[a-z2-7]{40}")
@@ -93,7 +95,19 @@ class TagCodec:
             tags[self.key(CLUSTER)] = self.encode(binding.cluster)
         if binding.pin:
             tags[self.key(HOST_KEY)] = self.encode(binding.pin)
-        return tags
+        if binding.launch:
+            tags[self.key(LAUNCH)] = binding.launch
+        return {**binding.tags, **tags, self.key(VERSION): TAGS_VERSION}
+
+    def merged(self, present: Mapping[str, str], binding: Binding) -> dict[str, str]:
+        """The complete tag set with the tags that others put on the host.
+
+        What the host was made of stays as it was written at its launch.
+        """
+        own = self.key("")
+        foreign = {key: value for key, value in present.items() if not key.startswith(own)}
+        launched = {key: present[key] for key in (self.key(LAUNCH),) if key in present}
+        return {**foreign, **launched, **self.tags(binding)}
 
     def ours(self, tags: Mapping[str, str]) -> bool:
         """Whether an object carries this provider's label."""
@@ -110,6 +124,22 @@ class TagCodec:
         """How the host is paid for, as its tags say."""
         word = (self.read(tags, CAPACITY) or "").upper()
         return CapacityType[word] if word in CapacityType.__members__ else None
+
+    def check_given(self, tags: Mapping[str, str], where: str) -> None:
+        """Refuse tags of a person that this cloud does not take or that would hide ours."""
+        for key, value in tags.items():
+            if key.startswith(self.prefix):
+                raise OptionError(f"{where}: {key} is for BigFleet's own tags; choose another key")
+            allowed = not self.alphabet or re.fullmatch(self.alphabet, value) is not None
+            if not key or len(key) > self.longest_key or len(value) > self.longest_value:
+                raise OptionError(
+                    f"{where}: {key}={value}: keys have 1 to {self.longest_key} characters here, "
+                    f"values at most {self.longest_value}"
+                )
+            if not allowed:
+                raise OptionError(
+                    f"{where}: {key}={value}: this cloud takes only {self.alphabet} as a value"
+                )
 
     def check(self, longest_id: str) -> None:
         """Refuse limits into which not even a hash fits."""

@@ -1,6 +1,6 @@
 """Options of providers that reach their hosts by SSH or by agent; they subclass one of these."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,25 @@ class SshOptions(KitOptions):
     ] = None
     ssh_user: Annotated[str, Opt("user on the hosts; sudo -n unless root", "ubuntu")] = "root"
     ssh_port: Annotated[int, Field(ge=1, le=65535), Opt("port of SSH on the hosts", "22")] = 22
+    ssh_address: Annotated[
+        Literal["public", "private"], Opt("which address of a host is dialled")
+    ] = "public"
+    ssh_jump: Annotated[
+        str | None,
+        Opt(
+            "host over which all hosts are reached, with the same key",
+            "bastion@10.0.0.5:22",
+            unset="none",
+        ),
+    ] = None
+    ssh_jump_known_hosts: Annotated[
+        str | None,
+        Opt(
+            "known_hosts file with the key of the jump host",
+            "/etc/bigfleet/known_hosts",
+            unset="any key; the pins of the hosts are checked all the same",
+        ),
+    ] = None
 
     def missing(self) -> list[str]:
         """The key, when it is not given."""

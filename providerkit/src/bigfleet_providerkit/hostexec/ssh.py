@@ -30,6 +30,8 @@ class SshAccess:
     key: str
     user: str = "root"
     port: int = 22
+    jump: str = ""
+    jump_known_hosts: str | None = None
 
 
 def load_key(path: str | None) -> str:
@@ -67,6 +69,40 @@ class SshChannel:
     def __init__(self, access: SshAccess, on_first_contact: Pinned) -> None:
         self._access = access
         self._on_first_contact = on_first_contact
+        self._jump: asyncssh.SSHClientConnection | None = None
+        self._jumping = asyncio.Lock()
+
+    async def aclose(self) -> None:
+        """Let go of the connection to the jump host."""
+        if self._jump is not None:
+            self._jump.close()
+            await self._jump.wait_closed()
+            self._jump = None
+
+    async def _over(self) -> asyncssh.SSHClientConnection | None:
+        """The connection to the jump host, which all sessions share; None without one."""
+        access = self._access
+        if not access.jump:
+            return None
+        async with self._jumping:
+            if self._jump is None or self._jump.is_closed():
+                user, _, place = access.jump.rpartition("@")
+                host, _, port = place.partition(":")
+                try:
+                    self._jump = await asyncssh.connect(
+                        host,
+                        int(port or 22),
+                        username=user or access.user,
+                        client_keys=[access.key],
+                        known_hosts=access.jump_known_hosts,
+                        connect_timeout=CONNECT_SECONDS,
+                        login_timeout=CONNECT_SECONDS,
+                        keepalive_interval=CONNECT_SECONDS,
+                        config=None,
+                    )
+                except (OSError, asyncssh.Error, TimeoutError) as error:
+                    raise Retryable(f"jump host {access.jump}: {error}") from error
+            return self._jump
 
     async def run(self, host: Host, command: HostCommand) -> HostResult:
         """Run the wrapper on the host, within the command's limit."""
@@ -77,6 +113,7 @@ class SshChannel:
 
     async def _run(self, host: Host, command: HostCommand) -> HostResult:
         client = _PinnedClient(host.pin)
+        over = await self._over()
         try:
             connection, _ = await asyncssh.create_connection(
                 lambda: client,
@@ -89,6 +126,7 @@ class SshChannel:
                 connect_timeout=CONNECT_SECONDS,
                 login_timeout=CONNECT_SECONDS,
                 config=None,
+                tunnel=over or (),
             )
         except asyncssh.HostKeyNotVerifiable as error:
             raise Unauthorized(

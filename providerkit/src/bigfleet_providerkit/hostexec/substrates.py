@@ -38,12 +38,19 @@ class SshSubstrate:
 
     def __init__(self, kit: Kit, options: SshOptions) -> None:
         self._kit = kit
-        access = SshAccess(load_key(options.ssh_key), options.ssh_user, options.ssh_port)
+        access = SshAccess(
+            load_key(options.ssh_key), options.ssh_user, options.ssh_port,
+            options.ssh_jump or "", options.ssh_jump_known_hosts,
+        )  # fmt: skip
         self._ssh = SshChannel(access, kit.pin_host)
 
     async def run_on_host(self, host: Host, command: HostCommand) -> HostResult:
         """Run the kit's script on the host."""
         return await self._kit.acall(_CALL_OF[command.kind], lambda: self._ssh.run(host, command))
+
+    async def aclose(self) -> None:
+        """Let go of connections. A provider that overrides this calls it too."""
+        await self._ssh.aclose()
 
 
 class AgentSubstrate:

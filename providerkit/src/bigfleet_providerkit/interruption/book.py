@@ -1,4 +1,4 @@
-"""Forecasts of interruption: hourly probabilities by instance type.
+"""Forecasts of interruption: hourly probabilities by instance type or by pattern of types.
 
 Tables may state a month; they are converted as hourly = 1 - (1 - p)^(1/720). A file replaces or
 extends the shipped table and what the cloud says. What is observed about one machine stands in its
@@ -6,6 +6,7 @@ record and wins there.
 """
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 import yaml
 
@@ -32,7 +33,7 @@ class InterruptionBook:
         self._given: dict[str, float] = {}
 
     def take(self, live: InterruptionTable) -> None:
-        """Take what the cloud says; what is no probability is left out."""
+        """Take what the cloud says; what is not a probability is left out."""
         usable = {t: p for t, p in live.values.items() if 0 < p <= 1}
         self._hourly.update({t: hourly(p, live.horizon) for t, p in usable.items()})
 
@@ -60,5 +61,13 @@ class InterruptionBook:
             return override
         if kind is not CapacityType.SPOT:
             return 0.0
-        known = self._given.get(instance_type) or self._hourly.get(instance_type)
+        known = _match(self._given, instance_type) or _match(self._hourly, instance_type)
         return known or self._otherwise
+
+
+def _match(table: Mapping[str, float], instance_type: str) -> float | None:
+    """The value of a type: its own, else that of the first pattern that fits (`n2-*`)."""
+    own = table.get(instance_type)
+    if own is not None:
+        return own
+    return next((p for name, p in table.items() if fnmatchcase(instance_type, name)), None)

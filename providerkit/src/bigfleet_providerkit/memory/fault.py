@@ -169,7 +169,6 @@ SPEC = ProviderSpec(
     capacity_types=frozenset({CapacityType.ON_DEMAND, CapacityType.SPOT}),
     extra_fields=("fault",),
     consistency_window=0.0,
-    live_prices=False,
     always_fake=True,
     program="bigfleet-fault-provider",
 )

@@ -16,9 +16,9 @@ import msgspec
 from bigfleet_providerkit.errors import Gone, OutOfCapacity, Retryable, SubstrateError
 from bigfleet_providerkit.kit import Kit
 from bigfleet_providerkit.machines.state import CapacityType
+from bigfleet_providerkit.sources import Market
 from bigfleet_providerkit.substrate import (
     Binding,
-    Capacity,
     CommandKind,
     Host,
     HostCommand,
@@ -157,13 +157,9 @@ class MemorySubstrate:
         present.operation, present.cluster = binding.operation_id, binding.cluster
         await self._keep(present)
 
-    async def prices(self) -> Mapping[PriceKey, float]:
-        """What `set_price` said."""
-        return dict(self._prices)
-
-    async def capacities(self) -> Mapping[str, Capacity]:
-        """Nothing beyond the pinned shapes."""
-        return {}
+    async def market(self) -> Market:
+        """What `set_price` said; nothing beyond the pinned shapes."""
+        return Market(prices=dict(self._prices))
 
     async def node_ready(self, host: Host, cluster: str) -> bool:
         """Whether the host has joined that cluster and its node is Ready."""

@@ -33,14 +33,30 @@ class Offering:
     user_data: str = ""
     taints: tuple[str, ...] = ()
     extra: Mapping[str, str] = field(default_factory=dict)
+    pool: str = ""
+    """Sets offerings apart that have type, zone and capacity type in common: image, taints ..."""
+    size: str = ""
+    """Sets offerings apart whose type comes in sizes; part of the ids, and a key of prices."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Tags for the cloud's own bills, beside those of `--tags`."""
+
+    @property
+    def sized_type(self) -> str:
+        """The type with its size: `VM.Standard.E5.Flex.2o12g`."""
+        return f"{self.instance_type}.{self.size}" if self.size else self.instance_type
+
+    @property
+    def type_word(self) -> str:
+        """The type as the ids of its slots carry it: with size and pool, `m6i.large~gpu`."""
+        return f"{self.sized_type}~{self.pool}" if self.pool else self.sized_type
 
     @property
     def key(self) -> tuple[CapacityType, str, str]:
         """What the ids of its slots have in common."""
-        return (self.capacity_type, self.instance_type, self.zone)
+        return (self.capacity_type, self.type_word, self.zone)
 
     def slot_ids(self, label: str) -> Iterator[str]:
         """The ids of its slots, lowest number first."""
-        prefix = f"{label}/{self.capacity_type.word}/{self.instance_type}/{self.zone}"
+        prefix = f"{label}/{self.capacity_type.word}/{self.type_word}/{self.zone}"
         for number in range(self.first, self.first + self.count):
             yield f"{prefix}/{number:03d}"

@@ -1,8 +1,8 @@
 """Offerings from a file or from text: JSON or YAML, every mistake named with its entry's number."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -20,6 +20,7 @@ REFUSED_LABELS = frozenset(
      "topology.kubernetes.io/zone"}
 )  # fmt: skip
 MOST_SLOTS = 1_000_000
+POOL = re.compile(r"[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Dialect:
     zone_names: tuple[str, ...]
     extra_fields: tuple[str, ...]
     capacity_types: frozenset[CapacityType]
+    size_of: Callable[[Offering], str] = lambda offering: ""
 
 
 def read_offerings(source: str, dialect: Dialect) -> list[Offering]:
@@ -142,9 +144,18 @@ def parse_offering(entry: object, number: int, dialect: Dialect) -> Offering:
         user_data=fields.text("user_data"),
         taints=_taints(fields),
         extra={n: text for n in dialect.extra_fields if (text := fields.text(n))},
+        pool=_pool(fields),
+        tags=fields.texts("tags") or {},
     )
     fields.finish()
-    return offering
+    return replace(offering, size=dialect.size_of(offering))
+
+
+def _pool(fields: _Fields) -> str:
+    pool = fields.text("pool")
+    if pool and not POOL.fullmatch(pool):
+        raise fields.complain(f"pool {pool!r} is part of slot ids; use a-z, 0-9 and -, at most 20")
+    return pool
 
 
 def _capacity_type(fields: _Fields, dialect: Dialect) -> CapacityType:
@@ -209,7 +220,7 @@ def refuse_clashes(offerings: Sequence[Offering]) -> None:
             if _overlap(other, offering):
                 raise OptionError(
                     f"offering {number}: same type, zone and capacity type as offering {before}; "
-                    "join the two"
+                    "join the two, or give each a `pool` where they differ in more than the count"
                 )
         seen[offering.key].append((number, offering))
 

@@ -9,6 +9,7 @@ default means that the provider's declaration decides.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -25,6 +26,7 @@ from bigfleet_providerkit.capacity.quantity import parse_quantity
 from bigfleet_providerkit.options.units import Duration, Rates, Size, TextMap
 
 MOST_METADATA = 8 * 1024 * 1024
+EUR_USD, EUR_USD_DATED = 1.08, date(2026, 11, 1)
 LABEL = re.compile(r"[a-z0-9-]{1,40}")
 
 
@@ -94,7 +96,12 @@ class KitOptions(BaseModel):
     ] = Field(default_factory=dict)
     fake_seed: Annotated[int, Opt("fake only: seed of its random choices", "1")] = 1
     endpoint_url: Annotated[
-        str | None, Opt("another address of the cloud's API", "https://api.internal", unset="none")
+        str | None,
+        Opt(
+            "another address of the cloud's API, or of some of its services",
+            "https://api.internal, or ec2=https://ec2.internal,pricing=https://prices.internal",
+            unset="none",
+        ),
     ] = None
     transition_timeout: Annotated[
         Duration | None, Opt("one limit for all four transitions", "5m", unset="none")
@@ -109,6 +116,23 @@ class KitOptions(BaseModel):
     price_refresh: Annotated[
         Duration | None, Opt("pause between two price lists; 0 = off", "45m")
     ] = None
+    price_factor: Annotated[
+        float,
+        Field(gt=0, le=10),
+        Opt("what list prices are multiplied with, for a discount on all of them", "0.88"),
+    ] = 1.0
+    prices: Annotated[
+        str | None,
+        Opt("file with prices by type that win over list prices", "prices.yaml", unset="none"),
+    ] = None
+    tags: Annotated[
+        TextMap,
+        Opt(
+            "tags on every host beside BigFleet's own, for bills",
+            "team=ml,stage=prod",
+            unset="none",
+        ),
+    ] = Field(default_factory=dict)
     poll_interval: Annotated[
         Duration | None,
         Opt("pause between two looks at something under way", "50ms"),
@@ -166,7 +190,7 @@ class KitOptions(BaseModel):
     ] = None
     eur_usd: Annotated[
         float, Field(gt=0), Opt("dollars for one euro, for price lists in euro", "1.08")
-    ] = 1.08
+    ] = EUR_USD
     cluster_kubeconfigs: Annotated[
         str | None,
         Opt(
@@ -193,7 +217,7 @@ class KitOptions(BaseModel):
     @classmethod
     def _label_fits(cls, value: str | None) -> str | None:
         if value is not None and not LABEL.fullmatch(value):
-            raise ValueError(f"{value!r} is no label; use a-z, 0-9 and -, at most 40 characters")
+            raise ValueError(f"{value!r} is not a label; use a-z, 0-9 and -, at most 40 characters")
         return value
 
     @field_validator("addr", "metrics_addr")
@@ -202,6 +226,15 @@ class KitOptions(BaseModel):
         if info.field_name == "metrics_addr" and value in ("", "0"):
             return value
         Endpoint.parse(value, f"host:port or :port, with a port up to {HIGHEST_PORT}")
+        return value
+
+    @field_validator("endpoint_url")
+    @classmethod
+    def _endpoints_fit(cls, value: str | None) -> str | None:
+        for part in (value or "").split(",") if value else ():
+            name, _, url = part.strip().rpartition("=")
+            if "://" in name or not re.match(r"https?://[^\s/]", url):
+                raise ValueError(f"{part!r} is not an address; write https://host or service=url")
         return value
 
     @field_validator("reserve")
@@ -245,6 +278,14 @@ class KitOptions(BaseModel):
     def missing(self) -> list[str]:
         """Required options that were not given; a start names all of them at once."""
         return []
+
+    def endpoint(self, service: str = "") -> str | None:
+        """The address of a service: its own of `--endpoint-url`, else the one for all of them."""
+        by_name = dict[str, str]()
+        for part in (self.endpoint_url or "").split(","):
+            name, _, url = part.strip().rpartition("=")
+            by_name[name] = url
+        return by_name.get(service) or by_name.get("") or None
 
     @property
     def tls(self) -> bool:

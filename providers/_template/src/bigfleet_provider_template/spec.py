@@ -17,6 +17,7 @@ from bigfleet_providerkit import (
     OptionError,
     PriceTable,
     ProviderSpec,
+    Source,
     Timeouts,
 )
 from bigfleet_providerkit.kit import Kit
@@ -88,6 +89,11 @@ SPEC = ProviderSpec(
     timeouts=Timeouts(create=300, configure=300, drain=600, delete=300),
     limits=Limits(tag_key=128, tag_value=256, separator=":", blob=4 * 1024 * 1024),
     consistency_window=0.0,
+    # What is read live, and how often: each source by its own period.
+    sources=lambda options: (
+        Source("prices", 2700, lambda cloud: cloud.prices()),
+        Source("shapes", 3600, lambda cloud: cloud.shapes()),
+    ),
     # What the cloud counts together shares a bucket; a name by itself has the kit's 50 a second.
     calls=(
         CallRate(("CreateHost", "DeleteHost", "StartHost", "SetTags"), rate=200),

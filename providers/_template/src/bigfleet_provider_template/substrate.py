@@ -1,4 +1,4 @@
-"""The ten methods that speak to the cloud.
+"""The methods that speak to the cloud.
 
 The comment in each says what to look for in another cloud. The methods stay short: no retry, no
 metric, no state, no thread. `kit.acall` (or `kit.call` for an SDK that blocks) applies limits,
@@ -6,7 +6,7 @@ counts, classifies and retries; `kit.until_running` and `kit.until_gone` wait fo
 `kit.wait_for` for anything else that is under way.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from bigfleet_provider_template.client import Body, CloudClient
@@ -19,6 +19,7 @@ from bigfleet_providerkit import (
     HostCommand,
     HostResult,
     Launch,
+    Market,
     Notice,
     NoticeKind,
     Power,
@@ -97,28 +98,35 @@ class TemplateSubstrate:
 
     async def set_binding(self, host: Host, binding: Binding) -> None:
         """Write the complete tag set."""
-        # Replace the tags, do not merge: what is absent must go.
-        where, body = f"/v1/hosts/{host.ref}/tags", {"tags": self._kit.codec.tags(binding)}
+        # Tags that others put on the host stay; of ours, what is absent must go. A cloud that
+        # can remove single tags needs no look at those that are there.
+        where = f"/v1/hosts/{host.ref}"
+        shown = await self._kit.acall("GetHost", partial(self._cloud.get, where))
+        where, body = f"{where}/tags", {"tags": self._kit.codec.merged(shown["tags"], binding)}
         await self._kit.acall("SetTags", partial(self._cloud.put, where, body))
 
-    async def prices(self) -> Mapping[PriceKey, float]:
+    async def prices(self) -> Market:
         """Live prices in the declared currency."""
         # Leave out what was not really read; the seed table serves there.
         shown = await self._kit.acall("ListPrices", partial(self._cloud.get, "/v1/prices"))
-        return {
-            PriceKey(row["type"], row["zone"], PAID[row["paid"]]): float(row["hourly"])
-            for row in shown["prices"]
-            if row["paid"] in PAID
-        }
+        return Market(
+            prices={
+                PriceKey(row["type"], row["zone"], PAID[row["paid"]]): float(row["hourly"])
+                for row in shown["prices"]
+                if row["paid"] in PAID
+            }
+        )
 
-    async def capacities(self) -> Mapping[str, Capacity]:
+    async def shapes(self) -> Market:
         """Live shapes by instance type."""
         # The pinned shapes serve until this was read.
         shown = await self._kit.acall("ListTypes", partial(self._cloud.get, "/v1/types"))
-        return {
-            row["name"]: Capacity(cpu=row["cpus"] * 1000, memory=row["memory_gib"] * 1024**3)
-            for row in shown["types"]
-        }
+        return Market(
+            capacities={
+                row["name"]: Capacity(cpu=row["cpus"] * 1000, memory=row["memory_gib"] * 1024**3)
+                for row in shown["types"]
+            }
+        )
 
     async def node_ready(self, host: Host, cluster: str) -> bool:
         """Whether the host's node is Ready in that cluster."""

@@ -127,10 +127,9 @@ SPEC = ProviderSpec(
     timeouts=Timeouts(create=60, configure=120, drain=600, delete=60),
     limits=Limits(tag_key=128, tag_value=256, separator=":", blob=4 * 1024 * 1024),
     poll_interval=0.25,
-    price_refresh=0.0,
     consistency_window=0.0,
     calls=(
         "CreateNode", "PatchNode", "DeleteNode", "ListNodes", "ListPods", "EvictPod",
     ),
-    live_prices=False,
+
 )  # fmt: skip

@@ -15,6 +15,7 @@ from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.hosts import host_of, notes_of
 from bigfleet_providerkit.backend.ledger import Edit, Ledger
 from bigfleet_providerkit.backend.mishaps import classed
+from bigfleet_providerkit.backend.reconcile.litter import LitterSweep
 from bigfleet_providerkit.backend.reconcile.plan import (
     Adoption,
     Looks,
@@ -34,7 +35,7 @@ from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import CapacityType, Kind, State
 from bigfleet_providerkit.machines.transitions import fail, succeed
-from bigfleet_providerkit.substrate import Host, Substrate
+from bigfleet_providerkit.substrate import Host, LeavesLitter, Substrate
 
 LATE_KEPT = 86_400.0
 T = TypeVar("T")
@@ -67,6 +68,8 @@ class Reconciler:
         self._one_at_a_time = asyncio.Lock()
         self.looks = Looks()
         self.held: list[Host] = []
+        limits = Limits(settings.orphan_grace, settings.orphans_removed)
+        self.litter = LitterSweep(substrate, runtime, log, limits, self._in_use)
 
     async def run(self) -> bool:
         """One pass; False when the substrate could not be listed."""
@@ -79,6 +82,7 @@ class Reconciler:
                 self._log.warning("reconcile failed", error=error_line(problem))
                 return False
             await self._execute(plan)
+            await self._sweep_litter(plan)
             self._metrics.reconciles.labels("success").inc()
             return True
 
@@ -88,10 +92,29 @@ class Reconciler:
             by_ref = {host.ref: host for host in await self._substrate.list_managed()}
             refs = [ref for ref in self.looks.unwanted if ref in by_ref]
             await self._each([by_ref[ref] for ref in refs], lambda h: self._remove(h, "swept"))
+            swept = await self.litter.sweep()
             left = self.looks.unwanted
             self.held = [host for host in self.held if host.ref in left]
-            self._metrics.orphans.set(len(left))
-            return [ref for ref in refs if ref not in left]
+            self._metrics.orphans.set(len(left) + len(self.litter.seen))
+            return [*(ref for ref in refs if ref not in left), *swept]
+
+    async def _sweep_litter(self, plan: Plan) -> None:
+        """What is not a host; a listing that fails leaves it to the next pass."""
+        if not isinstance(self._substrate, LeavesLitter):
+            return
+        hosts = sum(1 for record in self._ledger.inventory if record.host)
+        try:
+            left = await self.litter.run(hosts)
+        except Exception as error:  # noqa: BLE001 - hosts do not wait for what they left behind
+            problem = classed(error, self._metrics, self._log)
+            self._log.warning("leftovers were not listed", error=error_line(problem))
+            return
+        self._metrics.orphans.set(plan.orphans + left)
+
+    def _in_use(self) -> frozenset[str]:
+        creating = (work.operation for work in self._ledger.work.values())
+        with_host = (r.create_op for r in self._ledger.inventory if r.host and r.create_op)
+        return frozenset((*creating, *with_host))
 
     async def _plan(self) -> Plan:
         with polling():
