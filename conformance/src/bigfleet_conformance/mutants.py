@@ -25,9 +25,9 @@ M009 | fence after the repeat check | B301-B303 B305-B307 B312 B405 B1201 B1204
 M010 | mark moves on success only | B301 B311
 M011 | stale token lowers the mark | B312 B1201 B1204
 M012 | token parts above 32 bits refused | B212
-M013 | negative token is fenced | B211 B2022
-M014 | negative token accepted, moves the mark | B2022
-M015 | negative grace accepted | B2022
+M013 | negative token is fenced | B211 B2039
+M014 | negative token passes any mark | B2039
+M015 | negative grace answers UNKNOWN | B210
 M016 | new id on every repeat | B206 B214 B306 B307 B401-B403 B406 B408 B409
 M017 | one constant id | B206 B214 B407
 M018 | empty id | B206 B214 B306 B307 B401-B403 B406-B409
@@ -43,7 +43,7 @@ M027 | out of position is FAILED_PRECONDITION | B201-B204 B311 B705 B1203
 M028 | unknown machine is INTERNAL | B207 B215 B301 B1205
 M029 | empty id is NOT_FOUND | B208 B1205
 M030 | Delete with empty id is FAILED_PRECONDITION | B2010
-M031 | unknown state in a filter ignored | B2025
+M031 | filter of unknown states shows everything | B2025
 M032 | Delete claimed, answers UNIMPLEMENTED | B109 B409 B807
 M033 | Create legal from CONFIGURED | B201 B803
 M034 | Delete legal from CONFIGURED | B204
@@ -137,7 +137,7 @@ M121 | mark stored only with work that begins | B2031
 M122 | failure clears the binding | B2032
 M123 | cap before the filter | B2033
 M124 | filter ignored in a delta | B2033
-M125 | negative cap is no cap | B2034
+M125 | negative cap cuts the end off | B2034
 M126 | Delete's id not fresh in a new life | B2035
 M127 | (0,0) of a named shard not fenced | B2036
 M128 | shard without a name not fenced | B2036
@@ -151,7 +151,8 @@ M135 | restart rewrites the reason of a failure | B2038
 M136 | host of a FAILED machine not stored | B2038
 M137 | binding of a FAILED machine not stored | B2038
 M138 | restart frees FAILED slots | B2038
-M139 | first look after a restart fails FAILED machines anew | B2038
+M139 | first look after a restart fails FAILED machines again | B2038
+M140 | negative part of a token is INVALID_ARGUMENT | B2039
 """
 
 

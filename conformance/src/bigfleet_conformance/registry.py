@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 ID = re.compile(r"B\d{3,4}")
 PARTS = ("Why", "Does", "Passes")
+RETIRED = frozenset({"B2022"})
+"""Ids of rows that are no longer run. Stored reports may have them; no new row takes one of them.
+
+B2022 demanded INVALID_ARGUMENT for tokens with negative parts; B2039 demands that they are compared.
+"""
 
 
 class Area(StrEnum):
@@ -48,6 +53,7 @@ class Profile(StrEnum):
     DURABLE = "durable"
     SCALE = "scale"
     SECURE = "secure"
+    OBSERVABLE = "observable"
 
 
 class Capability(StrEnum):
@@ -109,6 +115,7 @@ class Behaviour:
     slots: int
     section: str
     test: Test
+    selectors: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -144,12 +151,19 @@ class Chapter:
         also_slow: bool = False,
         alone: Alone = Alone.NO,
         section: str = "",
+        selectors: tuple[str, ...] = (),
     ) -> Callable[[Test], Test]:
-        """Register the decorated test under a frozen id; its docstring is the row's text."""
+        """Register the decorated test under a frozen id; its docstring is the row's text.
+
+        `selectors` are the levers that it pulls beyond those of the canonical catalogue; where the
+        fault subject does not have them, the row does not apply.
+        """
 
         def register(test: Test) -> Test:
             if id in _BEHAVIOURS:
                 raise RegistryError(f"{id} is registered twice; an id is never used again")
+            if id in RETIRED:
+                raise RegistryError(f"{id} is retired; an id is never used again")
             title, parts = _texts(id, test)
             _BEHAVIOURS[id] = Behaviour(
                 id=id,
@@ -166,6 +180,7 @@ class Chapter:
                 slots=slots,
                 section=section or self.section,
                 test=test,
+                selectors=selectors,
             )
             return test
 

@@ -21,6 +21,7 @@ class Status(StrEnum):
     ERROR = "error"
     NOT_IMPLEMENTED = "not_implemented"
     NOT_RUN = "not_run"
+    NOT_APPLICABLE = "not_applicable"
 
 
 class Verdict(StrEnum):
@@ -31,7 +32,23 @@ class Verdict(StrEnum):
     FAILED = "FAILED"
 
 
-WORST_FIRST = (Status.FAILED, Status.ERROR, Status.PASSED, Status.SKIPPED, Status.NOT_RUN)
+class Baseline(StrEnum):
+    """What the 93 behaviours of the canonical catalogue say about the provider."""
+
+    COMPATIBLE = "COMPATIBLE"
+    INCOMPLETE = "INCOMPLETE"
+    FAILED = "FAILED"
+
+
+WORST_FIRST = (
+    Status.FAILED,
+    Status.ERROR,
+    Status.PASSED,
+    Status.SKIPPED,
+    Status.NOT_APPLICABLE,
+    Status.NOT_RUN,
+)
+FINE = frozenset({Status.PASSED, Status.SKIPPED, Status.NOT_APPLICABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +159,25 @@ def verdict(
     return Verdict.CERTIFIED
 
 
+def baseline_verdict(base: Iterable[Status]) -> Baseline:
+    """Of the statuses of all canonical behaviours, whatever profiles were chosen."""
+    statuses = set(base)
+    if Status.FAILED in statuses:
+        return Baseline.FAILED
+    return Baseline.COMPATIBLE if statuses <= FINE else Baseline.INCOMPLETE
+
+
+def extended_verdict(required: Sequence[Status]) -> Verdict:
+    """Of the statuses of the additional behaviours that the chosen profiles require."""
+    if Status.FAILED in required:
+        return Verdict.FAILED
+    return Verdict.CERTIFIED if required and set(required) <= FINE else Verdict.INCOMPLETE
+
+
 def exit_code(outcome: Verdict, *, partial: bool, asked: Iterable[Status]) -> int:
     """0 for a certificate, and for a partial run in which all that was asked for passed."""
     if outcome is Verdict.CERTIFIED:
         return 0
     if outcome is Verdict.INCOMPLETE and partial:
-        return 0 if all(s in (Status.PASSED, Status.SKIPPED) for s in asked) else 1
+        return 0 if all(s in FINE for s in asked) else 1
     return 1

@@ -1,6 +1,6 @@
 """For all inputs: the fence, the transitions, pages of a list, tags and quantities."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
@@ -137,6 +137,52 @@ def test_a_walk_misses_nothing_whatever_changes_meanwhile(
     assert set(seen) == {str(number) for number in range(machines)}
     unchanged = {str(n) for n in range(machines)} - {str(c % machines) for c in changes}
     assert all(seen.count(machine) == 1 for machine in unchanged)
+
+
+@settings(max_examples=300)
+@given(
+    st.integers(1, 40), st.integers(1, 12), st.integers(0, 50),
+    st.lists(st.lists(st.tuples(st.integers(0, 39), st.sampled_from(list(State))), max_size=4),
+             max_size=12),
+    st.sets(st.sampled_from([State.IDLE, State.SPECULATIVE, State.CREATING]), max_size=2),
+)  # fmt: skip
+def test_a_walk_and_the_delta_after_it_know_the_whole_inventory(
+    machines: int,
+    cap: int,
+    earlier: int,
+    changes: list[list[tuple[int, State]]],
+    states: set[State],
+) -> None:
+    inventory, revision = Inventory("abcdefghij"), 0
+    truth: dict[str, State] = {}
+
+    def publish(number: int, state: State) -> None:
+        nonlocal revision
+        revision += 1
+        inventory.publish(Record(str(number), "p", SHAPE, state), revision)
+        truth[str(number)] = state
+
+    for number in range(machines):
+        publish(number, State.SPECULATIVE)
+    for _ in range(earlier):
+        inventory.listing((), 1, b"")
+    known: dict[str, State] = {}
+    cursor, waiting = b"", list(changes)
+    for _ in range(2 * machines + 50):
+        page = pb.MachineList.FromString(inventory.listing(states, cap, cursor))
+        assert len(page.machines) <= cap
+        assert all(not states or machine.state in states for machine in page.machines)
+        known |= {machine.id: State(machine.state) for machine in page.machines}
+        cursor = page.revision
+        if not page.machines and not waiting:
+            break
+        for number, state in waiting.pop(0) if waiting else ():
+            publish(number % machines, state)
+    else:
+        raise AssertionError("the walk does not end")
+    expected = {id: state for id, state in truth.items() if not states or state in states}
+    # A machine that leaves the filter during the walk is not listed again: matches alone count.
+    assert {id: known.get(id) for id in expected} == expected
 
 
 @given(TEXT, TEXT, st.dictionaries(TEXT, TEXT), TEXT, st.sampled_from(list(State)))

@@ -70,8 +70,22 @@ async def test_a_machine_changed_during_a_walk_comes_again_at_the_end() -> None:
         await w.shard.create(changed)
         await w.reach(changed, State.IDLE)
         rest = await listed(w, since_revision=page.revision)
-        assert len(rest.machines) == 5
-        assert rest.machines[-1].id == changed
+        assert len(rest.machines) == 4
+        delta = await listed(w, since_revision=rest.revision)
+        assert [machine.id for machine in delta.machines] == [changed]
+
+
+async def test_capped_lists_without_a_cursor_begin_at_different_machines() -> None:
+    async with world() as w:
+        firsts = {(await listed(w, max_results=1)).machines[0].id for _ in range(8)}
+        assert len(firsts) > 4
+
+
+async def test_a_list_that_the_cap_does_not_cut_is_in_the_order_of_changes() -> None:
+    async with world() as w:
+        whole = [machine.id for machine in (await listed(w)).machines]
+        for _ in range(3):
+            assert [machine.id for machine in (await listed(w, max_results=8)).machines] == whole
 
 
 async def test_the_filter_comes_before_the_cap() -> None:

@@ -38,17 +38,31 @@ async def refused(call: "asyncio.Future[object] | object") -> Refusal:
 
 
 @pytest.mark.parametrize("kind", Kind)
-async def test_an_empty_id_and_negative_numbers_are_invalid_and_move_no_mark(kind: Kind) -> None:
+async def test_an_empty_id_is_invalid_and_moves_no_mark(kind: Kind) -> None:
+    async with world() as w:
+        assert (await refused(w.running.service.mutate(request(kind, "")))).code is (
+            Code.INVALID_ARGUMENT
+        )
+        assert w.running.backend.ledger.fences.mark("s", "") is None
+
+
+LOWEST = -(2**63)
+
+
+@pytest.mark.parametrize("first", [(-1, 9), (2, -3), (LOWEST, LOWEST)])
+async def test_negative_numbers_of_tokens_are_compared_like_any_others(
+    first: tuple[int, int],
+) -> None:
     async with world() as w:
         service, machine = w.running.service, await w.fresh()
-        for bad in (
-            request(kind, ""),
-            request(kind, machine, epoch=-1),
-            request(kind, machine, sequence=-9),
-            request(kind, "unknown", epoch=-(2**63)),
-        ):
-            assert (await refused(service.mutate(bad))).code is Code.INVALID_ARGUMENT
-        assert w.running.backend.ledger.fences.mark("s", machine) is None
+        kind, (epoch, sequence) = Kind.CREATE, first
+        await service.mutate(request(kind, machine, epoch=epoch, sequence=sequence))
+        again = request(kind, machine, epoch=epoch, sequence=sequence)
+        assert (await refused(service.mutate(again))).code is Code.FAILED_PRECONDITION
+        await service.mutate(request(kind, machine, epoch=epoch, sequence=sequence + 1))
+        lower = request(kind, machine, epoch=LOWEST, sequence=sequence)
+        assert (await refused(service.mutate(lower))).code is Code.FAILED_PRECONDITION
+        await service.mutate(request(kind, machine, epoch=epoch + 1, sequence=LOWEST))
 
 
 async def test_a_negative_grace_is_invalid_before_the_fence() -> None:

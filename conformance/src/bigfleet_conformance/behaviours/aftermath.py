@@ -30,6 +30,7 @@ durable_row = Chapter(
     lane=LaneName.DURABLE,
     needs=(Capability.DURABLE, Capability.FAULT),
 ).row
+LOSSES = ("fault-lose-idle", "fault-lose-host")
 RECONCILE_S = 0.5
 # Long enough for a look at all hosts, a second one, and one more.
 AFTER_START_S = 3 * RECONCILE_S
@@ -97,7 +98,7 @@ def same_failure(was: pb.Machine, now: pb.Machine, after: str) -> None:
     )
 
 
-@fault_row("B2037", slots=4)
+@fault_row("B2037", slots=4, selectors=LOSSES)
 async def failed_machines_take_no_mutation(p: Probe) -> None:
     """A FAILED machine takes no mutation.
 
@@ -125,7 +126,7 @@ async def takes_nothing(p: Probe, fail: Callable[[Probe], Awaitable[Walker]]) ->
     same_failure(was, await p.stays(walker.id), "four refusals")
 
 
-@durable_row("B2038", slots=4)
+@durable_row("B2038", slots=4, selectors=LOSSES)
 async def failures_survive(p: Probe) -> None:
     """A restart changes nothing of a FAILED machine.
 
@@ -138,7 +139,7 @@ async def failures_survive(p: Probe) -> None:
     """
     first = plan(
         p.workshop.new_folder("failed"),
-        28,
+        31,
         transition_timeout_s=TIMEOUT_S,
         reconcile_interval_s=RECONCILE_S,
         heal_after_s=NO_HEAL_S,
@@ -148,10 +149,10 @@ async def failures_survive(p: Probe) -> None:
     q = subject.probe(p)
     records = await asyncio.gather(*(fail_for_good(q, fail) for fail in WAYS))
     await subject.stop()
-    subject = await p.workshop.boot(first.at(29), fault=True)
+    subject = await p.workshop.boot(first.at(32), fault=True)
     await failures_hold(subject.probe(p), records, "a stop and a start")
     await subject.kill()
-    subject = await p.workshop.boot(first.at(30), fault=True)
+    subject = await p.workshop.boot(first.at(33), fault=True)
     await failures_hold(subject.probe(p), records, "a crash and a start")
     await subject.kill()
 

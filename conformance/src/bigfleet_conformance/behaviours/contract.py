@@ -1,4 +1,5 @@
-"""Corners of the contract: revisions, bad arguments, walks, health (B2009, B2010, B2019 ...)."""
+"""Corners of the contract: revisions, bad arguments, walks, negative tokens (B2009, B2010, B2019
+...), and what an observable provider shows of itself (B2026)."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -22,10 +23,20 @@ from bigfleet_conformance.harness.oracles import (
 )
 from bigfleet_conformance.harness.probe import Probe
 from bigfleet_conformance.harness.walker import Walker
-from bigfleet_conformance.registry import Alone, Area, Capability, Chapter, LaneName
+from bigfleet_conformance.registry import (
+    Alone,
+    Area,
+    Capability,
+    Chapter,
+    LaneName,
+    Profile,
+)
 from bigfleet_conformance.runner.source import BootPlan
 
 row = Chapter(Area.ADDITIONAL, section="3.5").row
+observable_row = Chapter(
+    Area.ADDITIONAL, section="0.4", profiles=(Profile.OBSERVABLE,)
+).row
 SERVICE = "bigfleet.v1alpha1.CapacityProvider"
 SERVING = health_pb2.HealthCheckResponse.SERVING
 CALL_S = 10.0
@@ -135,52 +146,52 @@ async def walk(p: Probe, cap: int, changing: list[Walker]) -> None:
         check(latest == IDLE, f"the walk and its delta missed that {walker.id} became IDLE")
 
 
-@row("B2022", slots=1)
-async def negative_numbers(p: Probe) -> None:
-    """Negative numbers are bad arguments, and no mark moves.
+@row("B2039", slots=4, section="7.2")
+async def negative_tokens_are_compared(p: Probe) -> None:
+    """A token with a negative part is compared like any other.
 
-    Why: a mark that a bug has moved locks the right shard out.
-    Does: mark (3,3); then each mutation with a negative epoch or sequence, Drain with grace -1, -5
-    and the int64 minimum, all with tokens up to (9,9).
-    Passes: INVALID_ARGUMENT each time, known machine or not; machine unchanged; (3,4) is then
-    accepted.
+    Why: a provider with a second rule for some numbers fences a shard that is right.
+    Does: Create with (-1,9), (2,-3) and (-7,-3) from fresh shards on fresh machines; on the last
+    one (-7,-4), (-7,-2) and (-6,-9); then mark (3,3), and (-1,9), (3,-1), (-7,-3) and (3,4).
+    Passes: each first token is accepted; after it exactly the tokens that are newer, by epoch and
+    then by sequence, are accepted, and the others are fenced.
     """
-    walker = p.slot()
-    (await walker.try_create(walker.at(3, 3))).must_be_ok()
-    before = await walker.until(IDLE)
-    ghost = Walker(p, f"no-such-machine-{p.shard()}", walker.shard)
-    for machine in (walker, ghost):
-        for epoch, sequence in ((-1, 9), (9, -1), (-7, -3)):
-            token = machine.at(epoch, sequence)
-            for answer in (
-                await machine.try_create(token),
-                await machine.try_configure(p.binding(), token),
-                await machine.try_drain(token),
-                await machine.try_delete(token),
-            ):
-                answer.must_be(Code.INVALID_ARGUMENT)
-        for grace in (-1, -5, INT64_MIN):
-            answer = await machine.try_drain(machine.at(9, 9), grace=grace)
-            answer.must_be(Code.INVALID_ARGUMENT)
-    await p.untouched(before)
-    (await walker.try_create(walker.at(3, 4))).must_be_ok()
+    for epoch, sequence in ((-1, 9), (2, -3), (-7, -3)):
+        walker = p.slot()
+        (await walker.try_create(walker.at(epoch, sequence))).must_be_ok()
+        await walker.until(IDLE)
+    (await walker.try_create(walker.at(-7, -4))).must_be_fenced()
+    (await walker.try_create(walker.at(-7, -2))).must_be_ok()
+    (await walker.try_create(walker.at(-6, -9))).must_be_ok()
+    marked = p.slot()
+    (await marked.try_create(marked.at(3, 3))).must_be_ok()
+    for epoch, sequence in ((-1, 9), (3, -1), (-7, -3)):
+        (await marked.try_create(marked.at(epoch, sequence))).must_be_fenced()
+    (await marked.try_create(marked.at(3, 4))).must_be_ok()
+    await marked.until(IDLE)
 
 
 @row("B2025", slots=0)
-async def unknown_states_are_refused(p: Probe) -> None:
-    """A state that does not exist is a bad filter.
+async def unknown_states_match_nothing(p: Probe) -> None:
+    """A state that does not exist is refused, or matches nothing.
 
-    Why: a filter that is ignored answers a question nobody asked.
-    Does: List with a state number outside the enum, alone and beside a valid one.
-    Passes: INVALID_ARGUMENT, no list.
+    Why: a filter that is ignored answers another question.
+    Does: List with a state number outside the enum, alone and beside SPECULATIVE.
+    Passes: INVALID_ARGUMENT; or no machine for the number alone, and beside SPECULATIVE the
+    machines that are SPECULATIVE.
     """
     for states in ([99], [99, SPECULATIVE], [SPECULATIVE, 99]):
         answer = await p.try_list(states)
-        got = answer.name if isinstance(answer, grpc.StatusCode) else "a list"
-        check(answer is Code.INVALID_ARGUMENT, f"List with states {states} gave {got}")
+        if isinstance(answer, grpc.StatusCode):
+            check(answer is Code.INVALID_ARGUMENT, f"List with states {states} gave {answer.name}")
+            continue
+        other = {word(m.state) for m in answer.machines if m.state not in states}
+        check(not other, f"List with states {states} has machines that are {other}")
+        if len(states) > 1:
+            check(bool(answer.machines), f"List with states {states} lost the SPECULATIVE machines")
 
 
-@row("B2026", slots=0)
+@observable_row("B2026", slots=0)
 async def health_and_reflection(p: Probe) -> None:
     """Health says when a provider is useful, reflection what it is.
 

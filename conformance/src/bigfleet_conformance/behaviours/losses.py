@@ -30,7 +30,7 @@ HEALED_WITHIN_S = 7.0
 READY_S = 1.2
 
 
-@row("B2014", slots=2)
+@row("B2014", slots=2, selectors=("fault-lose-idle", "fault-lose-host"))
 async def lost_hosts_are_noticed(p: Probe) -> None:
     """A host that is gone is noticed.
 
@@ -57,7 +57,7 @@ async def lost_hosts_are_noticed(p: Probe) -> None:
         await p.stays(walker.id)
 
 
-@row("B2015", slots=2, needs=(Capability.HEAL,))
+@row("B2015", slots=2, needs=(Capability.HEAL,), selectors=("fault-lose-host",))
 async def failed_slots_heal(p: Probe) -> None:
     """A FAILED slot becomes usable again, as a new life.
 
@@ -131,7 +131,7 @@ async def heals_a_refused_create(q: Probe) -> None:
     await failed(q, walker, q.pace.settle_s)
 
 
-@row("B2018")
+@row("B2018", selectors=("fault-join-late",))
 async def late_nodes_are_waited_for(p: Probe) -> None:
     """A node that joins late is waited for.
 
@@ -156,7 +156,7 @@ async def late_nodes_are_waited_for(p: Probe) -> None:
             check(binding.shown_by(sample), "CONFIGURING without the binding")
 
 
-@row("B2028", slots=0)
+@row("B2028", slots=0, selectors=("conformance.fault/create=stockout",))
 async def stock_outs_are_named(p: Probe) -> None:
     """A stock-out says that it is one.
 
@@ -202,7 +202,7 @@ async def a_failed_drain_is_a_failure(p: Probe) -> None:
     check(after == [FAILED], "the failed drain started over")
 
 
-@row("B2032", slots=2)
+@row("B2032", slots=2, selectors=("fault-lose-host",))
 async def a_failure_keeps_what_was_there(p: Probe) -> None:
     """A machine that failed still says where it ran and for whom.
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bigfleet_conformance.mutants import killers
 from bigfleet_conformance.registry import Area, Behaviour
-from bigfleet_conformance.report.model import Report
+from bigfleet_conformance.report.model import Report, first_line
 
 COLOURS = {"CERTIFIED": "green", "INCOMPLETE": "yellow", "FAILED": "red"}
 EVIDENCE_LINES = 8
@@ -28,15 +28,16 @@ def summary(report: Report, console: Console, output: str) -> None:
     """The end of a run."""
     document = report.document
     if output != "table":
-        keys = ("provider", "profiles", "verdict", "summary", "limits", "reproduce")
+        keys = ("provider", "profiles", "verdict", "verdicts", "summary", "limits", "reproduce")
         console.print(as_text({k: document[k] for k in keys}, output), markup=False)
         return
-    table = Table("area", "passed", "failed", "error", "skipped", "not run")
+    console.print(first_line(document), markup=False, highlight=False, soft_wrap=True)
+    table = Table("area", "passed", "failed", "error", "skipped", "not applicable", "not run")
     for area in Area:
         rows = [row for row in document["behaviors"] if row["area"] == area]
         counts = [
             sum(row["status"] == status for row in rows)
-            for status in ("passed", "failed", "error", "skipped", "not_run")
+            for status in ("passed", "failed", "error", "skipped", "not_applicable", "not_run")
         ]
         table.add_row(str(area), *(str(count) for count in counts))
     console.print(table)
@@ -50,6 +51,12 @@ def summary(report: Report, console: Console, output: str) -> None:
             _failure(row, document, console)
     for limit in document["limits"]:
         console.print(f"limit: {limit}", markup=False)
+    extended = document["verdicts"]["extended"]
+    console.print(
+        f"additions: {extended['verdict']}, {extended['passed']} of {extended['behaviors']} passed",
+        markup=False,
+        highlight=False,
+    )
     total, passed = document["summary"]["total_behaviors"], document["summary"]["passed"]
     colour = COLOURS[document["verdict"]]
     name = escape(f"{document['provider']['name']} {document['provider']['version']}")

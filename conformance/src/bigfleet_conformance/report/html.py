@@ -26,7 +26,7 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid #e3e8ef;
   vertical-align: top; }
 .passed { color: #1a7f37; } .failed, .error { color: #b42318; font-weight: 600; }
-.skipped, .not_run { color: #697586; }
+.skipped, .not_run, .not_applicable { color: #697586; }
 pre { background: #f5f7fa; padding: .6rem; overflow-x: auto; font-size: 12px; }
 .limits { border-left: 4px solid #9a6700; padding-left: .8rem; }
 </style>
@@ -35,7 +35,10 @@ pre { background: #f5f7fa; padding: .6rem; overflow-x: auto; font-size: 12px; }
 <h1>{{ d.provider.name }} {{ d.provider.version }}
   <span class="verdict {{ d.verdict }}">{{ d.verdict }}{% if d.scope == "base" %} (base){% endif %}
   </span></h1>
-<p>{{ d.summary.passed }} of {{ d.summary.total_behaviors }} behaviours passed,
+{% if d.verdicts is defined %}<p><strong>{{ first_line }}.</strong>
+Additions: {{ d.verdicts.extended.verdict }}, {{ d.verdicts.extended.passed }} of
+{{ d.verdicts.extended.behaviors }} passed.</p>
+{% endif %}<p>{{ d.summary.passed }} of {{ d.summary.total_behaviors }} behaviours passed,
 {{ d.summary.failed }} failed, {{ d.summary.errors }} errors, {{ d.summary.skipped }} skipped.
 Profiles: {{ d.profiles | join(", ") }}. Substrate: {{ d.substrate }}.
 Suite {{ d.suite.version }}, {{ d.environment.started }}, {{ d.environment.duration_s }} s.</p>
@@ -89,4 +92,5 @@ def page(document: Mapping[str, Any]) -> str:
             for status in ("passed", "failed", "error", "skipped", "not_run")
         }
         areas.append({"name": str(area), "rows": rows, "counts": counts})
-    return environment.from_string(TEMPLATE).render(d=document, areas=areas)
+    opening = first_line(document) if "verdicts" in document else ""
+    return environment.from_string(TEMPLATE).render(d=document, areas=areas, first_line=opening)

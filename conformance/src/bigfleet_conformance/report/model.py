@@ -12,19 +12,21 @@ from importlib import metadata
 from typing import Any
 
 from bigfleet_conformance.options import Options, Target
-from bigfleet_conformance.registry import Behaviour, Profile, all_behaviours, digest
+from bigfleet_conformance.registry import Area, Behaviour, Profile, all_behaviours, digest
 from bigfleet_conformance.results import (
     Claim,
     Findings,
     Result,
     Status,
     Verdict,
+    baseline_verdict,
     exit_code,
+    extended_verdict,
     required_by,
     verdict,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 DISTRIBUTION = "bigfleet-conformance"
 NEVER_RUN = Result("", Status.NOT_RUN, reason="outside the chosen profiles or left out")
 
@@ -172,12 +174,65 @@ def build(
         "limits": findings.limits,
         "partial": options.partial,
         "verdict": str(outcome),
+        "verdicts": verdicts(rows),
         "reproduce": reproduce(target, options),
     }
     document["digest"] = digest_of(document)
     asked = [r.status for r in findings.results.values()]
     asked += [c.status for c in findings.baseline]
     return Report(document, exit_code(outcome, partial=options.partial, asked=asked))
+
+
+def verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The two verdicts that every report has, from its rows.
+
+    The baseline is the canonical catalogue, complete: a row that no chosen profile ran leaves it
+    INCOMPLETE. Extended are this project's additions, as far as the chosen profiles require them.
+    """
+    base = [row for row in rows if row["area"] != Area.ADDITIONAL]
+    added = [row for row in rows if row["area"] == Area.ADDITIONAL and row["required"]]
+    profiles = sorted({profile for row in added for profile in row["profiles"]})
+    return {
+        "baseline": {
+            "verdict": str(baseline_verdict(Status(row["status"]) for row in base)),
+            **_tally(base),
+        },
+        "extended": {
+            "verdict": str(extended_verdict([Status(row["status"]) for row in added])),
+            **_tally(added),
+            "profiles": {
+                name: _tally([row for row in added if name in row["profiles"]])
+                for name in profiles
+            },
+        },
+    }
+
+
+def _tally(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    counts = Counter(row["status"] for row in rows)
+    return {
+        "behaviors": len(rows),
+        "passed": counts[Status.PASSED],
+        "failed": counts[Status.FAILED],
+        "skipped": counts[Status.SKIPPED] + counts[Status.NOT_APPLICABLE],
+    }
+
+
+def first_line(document: Mapping[str, Any]) -> str:
+    """What a report says first: whether the provider is baseline-compatible, by name."""
+    provider = document["provider"]
+    name = f"{provider['name']} {provider['version']}"
+    base = document["verdicts"]["baseline"]
+    of = f"of the {base['behaviors']} behaviours of the canonical catalogue"
+    match base["verdict"]:
+        case "COMPATIBLE":
+            skipped = f", {base['skipped']} do not apply" if base["skipped"] else ""
+            return f"{name} is baseline-compatible: {base['passed']} {of} passed{skipped}"
+        case "FAILED":
+            return f"{name} is not baseline-compatible: {base['failed']} {of} failed"
+        case _:
+            left = base["behaviors"] - base["passed"] - base["skipped"]
+            return f"{name}: baseline not decided, {left} {of} have no result in this run"
 
 
 def _row(behaviour: Behaviour, result: Result, *, required: bool) -> dict[str, Any]:
@@ -230,6 +285,7 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         "errors": counts[Status.ERROR],
         "not_implemented": counts[Status.NOT_IMPLEMENTED],
         "not_run": counts[Status.NOT_RUN],
+        "not_applicable": counts[Status.NOT_APPLICABLE],
         "required": len(needed),
         "required_failed": sum(row["status"] == Status.FAILED for row in needed),
         "required_missing": sum(row["status"] in missing for row in needed),

@@ -10,9 +10,9 @@ from typing import Any
 
 import jsonschema
 
-from bigfleet_conformance.registry import all_behaviours
+from bigfleet_conformance.registry import RETIRED, all_behaviours
 from bigfleet_conformance.report.files import NAMES, texts
-from bigfleet_conformance.report.model import digest_of, evidence_digest
+from bigfleet_conformance.report.model import digest_of, evidence_digest, verdicts
 from bigfleet_conformance.results import CheckResult, Result, Status, verdict
 
 
@@ -62,7 +62,8 @@ def _evidence(document: dict[str, Any]) -> list[str]:
 
 
 def _ids(document: dict[str, Any]) -> list[str]:
-    known, found = set(all_behaviours()), [row["id"] for row in document["behaviors"]]
+    known = set(all_behaviours()) | RETIRED
+    found = [row["id"] for row in document["behaviors"]]
     wrong = sorted(set(found) - known)
     twice = sorted({id for id in found if found.count(id) > 1})
     return [f"unknown ids: {', '.join(wrong)}"] * bool(wrong) + [
@@ -85,9 +86,13 @@ def _verdict(document: dict[str, Any]) -> list[str]:
         baseline_due="core" in document["profiles"]
         and not document["environment"]["options"]["only"],
     )
-    if derived == document["verdict"]:
-        return []
-    return [f"the verdict says {document['verdict']}, the rows give {derived}"]
+    wrong = []
+    if derived != document["verdict"]:
+        wrong.append(f"the verdict says {document['verdict']}, the rows give {derived}")
+    # Reports of schema version 2 have one verdict only.
+    if document["schema_version"] > 2 and document["verdicts"] != verdicts(rows):
+        wrong.append("the verdicts on baseline and additions are not those of the rows")
+    return wrong
 
 
 def _other_files(document: dict[str, Any], folder: Path) -> list[str]:

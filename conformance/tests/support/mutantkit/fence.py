@@ -1,4 +1,4 @@
-"""Mutants of the fence and of what is checked before it (M001-M015, M127, M128)."""
+"""Mutants of the fence and of what is checked before it (M001-M015, M127, M128, M140)."""
 
 import grpc
 
@@ -125,25 +125,25 @@ class NegativeTokenFenced(Provider):
 
 
 @broken("M014")
-class NegativeTokenAccepted(Provider):
-    def validate(self, call: Call) -> pb.TransitionAck | None:
-        if min(call.request.shard_epoch, call.request.sequence_number) < 0:
-            return None
-        return super().validate(call)
-
+class NegativeTokenPassesAnyMark(Provider):
     def newer(self, token: Mark, mark: Mark) -> bool:
         return min(token) < 0 or super().newer(token, mark)
 
 
 @broken("M015")
-class NegativeGraceAccepted(Provider):
+class NegativeGraceIsUnknown(Provider):
     def validate(self, call: Call) -> pb.TransitionAck | None:
         request = call.request
         if isinstance(request, pb.DrainRequest) and request.grace_period_seconds < 0:
-            request = pb.DrainRequest()
-            request.CopyFrom(call.request)  # type: ignore[arg-type]
-            request.grace_period_seconds = 0
-            call.request = request
+            raise RefusedError(Code.UNKNOWN, "an exception that the handler did not expect")
+        return super().validate(call)
+
+
+@broken("M140")
+class NegativeTokenIsABadArgument(Provider):
+    def validate(self, call: Call) -> pb.TransitionAck | None:
+        if min(call.request.shard_epoch, call.request.sequence_number) < 0:
+            raise RefusedError(Code.INVALID_ARGUMENT, "a number is negative")
         return super().validate(call)
 
 

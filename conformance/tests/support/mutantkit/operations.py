@@ -164,9 +164,12 @@ class EmptyDeleteIsFenced(Provider):
 
 
 @broken("M031")
-class UnknownStateIgnored(Provider):
+class UnknownStatesShowEverything(Provider):
     def check_filter(self, request: pb.ListFilter) -> None:
         return None
+
+    def states(self, request: pb.ListFilter) -> set[int]:
+        return super().states(request) & set(pb.MachineState.values())
 
 
 @broken("M032")

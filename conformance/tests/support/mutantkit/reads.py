@@ -106,9 +106,6 @@ class FilterIgnoredInDelta(Provider):
 
 
 @broken("M125")
-class NegativeCapIsNone(Provider):
+class NegativeCapCutsTheEndOff(Provider):
     def check_filter(self, request: pb.ListFilter) -> None:
         super().check_filter(pb.ListFilter(states=request.states))
-
-    def cap(self, most: int) -> int:
-        return max(0, most)

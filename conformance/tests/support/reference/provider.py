@@ -165,8 +165,6 @@ class Provider(Reads):
         request = call.request
         if not request.machine_id:
             raise RefusedError(Code.INVALID_ARGUMENT, "machine_id is empty")
-        if request.shard_epoch < 0 or request.sequence_number < 0:
-            raise RefusedError(Code.INVALID_ARGUMENT, "a token is never negative")
         if isinstance(request, pb.DrainRequest) and request.grace_period_seconds < 0:
             raise RefusedError(Code.INVALID_ARGUMENT, "a grace is never negative")
         return None

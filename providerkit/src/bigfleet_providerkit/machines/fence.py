@@ -1,6 +1,7 @@
 """Fencing marks: per (shard, machine), the highest token that was accepted.
 
-A token passes when it is strictly newer than the mark, by epoch and then by sequence. Marks of
+A token passes when it is strictly newer than the mark, by epoch and then by sequence; numbers are
+compared whatever their sign, and the first token of a pair always passes. Marks of
 machines that exist are never dropped. Marks of unknown ids are kept too, since the fence stands
 before the question whether a machine exists, but only the newest of them: anybody can make up ids.
 """

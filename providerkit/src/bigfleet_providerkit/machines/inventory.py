@@ -2,18 +2,23 @@
 
 Every change of a record gets the next revision. The inventory holds only what is durable: the
 ledger publishes a record here once it is committed. A dict keeps insertion order, so "what changed
-after revision r" is a walk from its end, and a full List is one join of bytes.
+after revision r" is read from its end, and a full List is one join of bytes. Where a capped List
+begins, and what its cursors say, is in `walk`.
 """
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from bigfleet_providerkit.machines.record import Record, encode, framed, varint
 from bigfleet_providerkit.machines.state import CapacityType, State
-
-_CURSOR = re.compile(rb"v1\.([a-z2-7]{10})\.(0|[1-9][0-9]{0,18})")
+from bigfleet_providerkit.machines.walk import (
+    Walk,
+    first_of,
+    read_cursor,
+    since_cursor,
+    walk_cursor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class Inventory:
         self.counts: Counter[tuple[State, CapacityType]] = Counter()
         self._entries: dict[str, Entry] = {}
         self._by_host: dict[str, str] = {}
+        self._walks = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -94,31 +100,37 @@ class Inventory:
         if old.host:
             self._by_host.pop(old.host, None)
 
-    def cursor(self, revision: int) -> bytes:
-        """A revision as readers carry it."""
-        return f"v1.{self.store_id}.{revision}".encode()
-
-    def revision_of(self, cursor: bytes) -> int:
-        """The revision behind a cursor; -1, which is before everything, when it is of no use."""
-        match = _CURSOR.fullmatch(cursor)
-        if match is None or match.group(1).decode() != self.store_id:
-            return -1
-        revision = int(match.group(2))
-        return revision if revision <= self.head else -1
-
     def listing(self, states: Collection[int], most: int, cursor: bytes) -> bytes:
         """The bytes of a MachineList: filter first, then the cap, oldest change first."""
-        since = self.revision_of(cursor) if cursor else -1
-        entries = self._changed_after(since)
-        if states:
-            entries = [entry for entry in entries if entry.record.state in states]
-        revision = self.head
-        if most and len(entries) > most:
-            entries = entries[:most]
-            revision = entries[-1].revision
-        text = self.cursor(revision)
-        body = b"".join([entry.framed for entry in entries])
-        return b"".join((body, b"\x12", varint(len(text)), text))
+        place = read_cursor(cursor, self.store_id, self.head)
+        if isinstance(place, Walk):
+            return self._page_of_walk(place, self._left_of(place, states), most)
+        entries = _in_states(self._changed_after(place.revision), states)
+        if not most or len(entries) <= most:
+            return _message(entries, since_cursor(self.store_id, self.head))
+        if place.revision < 0:
+            first = first_of(self._walks, len(entries))
+            self._walks += 1
+            start = entries[first - 1].revision if first else 0
+            order = entries[first:] + entries[:first]
+            return self._page_of_walk(Walk(start, start, self.head), order, most)
+        page = entries[:most]
+        return _message(page, since_cursor(self.store_id, page[-1].revision))
+
+    def _page_of_walk(self, walk: Walk, left: list[Entry], most: int) -> bytes:
+        if not most or len(left) <= most:
+            return _message(left, since_cursor(self.store_id, walk.head))
+        page = left[:most]
+        return _message(page, walk_cursor(self.store_id, replace(walk, last=page[-1].revision)))
+
+    def _left_of(self, walk: Walk, states: Collection[int]) -> list[Entry]:
+        entries = _in_states(self._entries.values(), states)
+        return [
+            entry
+            for after, until in walk.spans
+            for entry in entries
+            if after < entry.revision <= until
+        ]
 
     def _changed_after(self, since: int) -> list[Entry]:
         if since < 0:
@@ -130,3 +142,15 @@ class Inventory:
             changed.append(entry)
         changed.reverse()
         return changed
+
+
+def _in_states(entries: Iterable[Entry], states: Collection[int]) -> list[Entry]:
+    if not states:
+        return list(entries)
+    return [entry for entry in entries if entry.record.state in states]
+
+
+def _message(entries: list[Entry], cursor: bytes) -> bytes:
+    """The bytes of a MachineList."""
+    body = b"".join([entry.framed for entry in entries])
+    return b"".join((body, b"\x12", varint(len(cursor)), cursor))

@@ -35,9 +35,6 @@ def read_mutation(request: MutationRequest, max_metadata: int) -> Mutation:
     read_machine(request.machine_id, "machine_id")
     if request.shard_id:
         read_id(request.shard_id, "shard_id")
-    for name, number in (("shard_epoch", token.epoch), ("sequence_number", token.sequence)):
-        if number < 0:
-            raise Refusal(Code.INVALID_ARGUMENT, f"{name} is {number}; it cannot be negative")
     if isinstance(request, pb.CreateRequest):
         return Mutation(Kind.CREATE, request.machine_id, token)
     if isinstance(request, pb.DeleteRequest):
