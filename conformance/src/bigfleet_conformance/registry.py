@@ -21,7 +21,7 @@ PARTS = ("Why", "Does", "Passes")
 RETIRED = frozenset({"B2022"})
 """Ids of rows that are no longer run. Stored reports may have them; no new row takes one of them.
 
-B2022 demanded INVALID_ARGUMENT for tokens with negative parts; B2039 demands that they are compared.
+B2022 demanded INVALID_ARGUMENT for tokens with negative parts; B2039 demands a comparison.
 """
 
 

@@ -22,6 +22,12 @@ def reference_command(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
+def foreign_command(reference_command: str) -> str:
+    """A command that starts a provider on another kit, with `fault` its fault subject."""
+    return f"{reference_command}.foreign"
+
+
+@pytest.fixture
 async def reference_address() -> AsyncIterator[str]:
     """A running reference provider with room for the core lane."""
     server = Server(Provider(Config(seed_count=256)))

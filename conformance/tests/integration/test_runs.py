@@ -182,7 +182,7 @@ async def test_an_executable_is_certified_for_restarts_and_tls(
 ) -> None:
     options = replace(
         QUICK_PACE,
-        profiles=("core", "durable", "secure"),
+        profiles=("core", "durable", "secure", "observable"),
         only=("B1001", "B1004", "B2011", "B2016", "B2017", "B2026", "B2001"),
         out=tmp_path,
     )
@@ -227,14 +227,14 @@ async def test_a_failed_boot_shows_the_last_words(reference_command: str, tmp_pa
         await run(target, QUICK_PACE)
 
 
-async def test_a_stand_in_without_the_same_kit_makes_errors(reference_command: str) -> None:
+async def test_the_usual_stand_in_without_the_same_kit_makes_errors() -> None:
     class NoFaultSlots(Provider):
         def load(self) -> None:
             super().load()
             for slot in self.inventory.slots.values():
                 slot.record.labels.clear()
 
-    target = Target(source=InProcess(provider_type=NoFaultSlots), fault_command=reference_command)
+    target = Target(source=InProcess(provider_type=NoFaultSlots))
     report = await run(target, replace(QUICK_PACE, profiles=("fault",), only=("B701",)))
     assert report.status("B701") is Status.ERROR
     assert "bring a fault subject of your own" in report.behaviour("B701")["reason"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bigfleet_conformance.errors import BootError
 from bigfleet_conformance.registry import LaneName
 from bigfleet_conformance.runner.source import BootPlan, Instance
 from bigfleet_conformance.runner.workshop import Workshop
@@ -25,6 +26,9 @@ class Stopped:
 
     def alive(self) -> bool:
         return False
+
+    def last_words(self) -> str:
+        return ""
 
     def resident_bytes(self) -> int | None:
         return None
@@ -59,3 +63,11 @@ async def test_over_http_every_instance_has_a_state_of_its_own(
     assert len(set(made)) == (2 if over_http else 1)
     assert all((state is not None) == over_http for state in made)
     assert given == tmp_path / "given"
+
+
+async def test_a_process_that_ends_before_its_first_answer_refused_to_start(tmp_path: Path) -> None:
+    workshop = Workshop(Remembers(), None, tmp_path)
+    with pytest.raises(BootError) as caught:
+        await workshop.boot(BootPlan(LaneName.CORE, 0, 8))
+    assert caught.value.exit_code == 0
+    await workshop.close()

@@ -171,7 +171,7 @@ def test_a_walk_and_the_delta_after_it_know_the_whole_inventory(
     for _ in range(2 * machines + 50):
         page = pb.MachineList.FromString(inventory.listing(states, cap, cursor))
         assert len(page.machines) <= cap
-        assert all(not states or machine.state in states for machine in page.machines)
+        assert all(not states or State(machine.state) in states for machine in page.machines)
         known |= {machine.id: State(machine.state) for machine in page.machines}
         cursor = page.revision
         if not page.machines and not waiting:

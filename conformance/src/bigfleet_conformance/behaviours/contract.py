@@ -16,7 +16,6 @@ from bigfleet_conformance.harness.link import ChannelLink, open_channel
 from bigfleet_conformance.harness.oracles import (
     CONFIGURED,
     IDLE,
-    INT64_MIN,
     SPECULATIVE,
     TRANSITIONAL,
     word,
@@ -34,9 +33,7 @@ from bigfleet_conformance.registry import (
 from bigfleet_conformance.runner.source import BootPlan
 
 row = Chapter(Area.ADDITIONAL, section="3.5").row
-observable_row = Chapter(
-    Area.ADDITIONAL, section="0.4", profiles=(Profile.OBSERVABLE,)
-).row
+observable_row = Chapter(Area.ADDITIONAL, section="0.4", profiles=(Profile.OBSERVABLE,)).row
 SERVICE = "bigfleet.v1alpha1.CapacityProvider"
 SERVING = health_pb2.HealthCheckResponse.SERVING
 CALL_S = 10.0

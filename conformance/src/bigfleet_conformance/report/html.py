@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment
 
 from bigfleet_conformance.registry import Area
+from bigfleet_conformance.report.model import first_line
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -35,7 +36,7 @@ pre { background: #f5f7fa; padding: .6rem; overflow-x: auto; font-size: 12px; }
 <h1>{{ d.provider.name }} {{ d.provider.version }}
   <span class="verdict {{ d.verdict }}">{{ d.verdict }}{% if d.scope == "base" %} (base){% endif %}
   </span></h1>
-{% if d.verdicts is defined %}<p><strong>{{ first_line }}.</strong>
+{% if d.verdicts is defined %}<p><strong>{{ opening }}.</strong>
 Additions: {{ d.verdicts.extended.verdict }}, {{ d.verdicts.extended.passed }} of
 {{ d.verdicts.extended.behaviors }} passed.</p>
 {% endif %}<p>{{ d.summary.passed }} of {{ d.summary.total_behaviors }} behaviours passed,
@@ -93,4 +94,4 @@ def page(document: Mapping[str, Any]) -> str:
         }
         areas.append({"name": str(area), "rows": rows, "counts": counts})
     opening = first_line(document) if "verdicts" in document else ""
-    return environment.from_string(TEMPLATE).render(d=document, areas=areas, first_line=opening)
+    return environment.from_string(TEMPLATE).render(d=document, areas=areas, opening=opening)

@@ -201,8 +201,7 @@ def verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "verdict": str(extended_verdict([Status(row["status"]) for row in added])),
             **_tally(added),
             "profiles": {
-                name: _tally([row for row in added if name in row["profiles"]])
-                for name in profiles
+                name: _tally([row for row in added if name in row["profiles"]]) for name in profiles
             },
         },
     }

@@ -8,15 +8,22 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_conformance.errors import CannotRunError, Finding, UsageError
 from bigfleet_conformance.harness.calls import Code
+from bigfleet_conformance.harness.link import ChannelLink
 from bigfleet_conformance.harness.oracles import CONFIGURED, IDLE, TRANSITIONAL
 from bigfleet_conformance.harness.probe import FAULT_LABEL, Probe
 from bigfleet_conformance.options import ALL, Options
 from bigfleet_conformance.registry import Capability, Profile
 from bigfleet_conformance.results import Claim
+from bigfleet_conformance.runner.process import names_flag
 
+ASK_S = 5.0
 LONG_ENOUGH_S = 0.2
 LONG_TRANSITION_S = 5.0
 BY_PROFILE: Mapping[Profile, Capability] = {
@@ -41,6 +48,7 @@ class Seen:
     longest_s: float
     transitional_s: float
     complaint: str = ""
+    observable: bool = False
 
     def sentence(self) -> str:
         """The first line of a run."""
@@ -52,6 +60,7 @@ class Seen:
                 ("Continuation", self.continues),
                 ("spot machines", self.spot),
                 ("fault slots", self.fault_slots),
+                ("health or reflection", self.observable),
             )
             if there
         ]
@@ -88,7 +97,30 @@ async def look(p: Probe) -> Seen:
         longest_s=watch.longest_s,
         transitional_s=watch.transitional_s,
         complaint=complaint,
+        observable=await is_observable(p),
     )
+
+
+async def is_observable(p: Probe) -> bool:
+    """Whether the provider serves health or reflection, whatever they say."""
+    if not isinstance(p.link, ChannelLink):
+        return False
+    channel = p.link.channel()
+    health = health_pb2_grpc.HealthStub(channel)
+    reflection = reflection_pb2_grpc.ServerReflectionStub(channel)
+    question = reflection_pb2.ServerReflectionRequest(list_services="")
+    try:
+        await health.Check(health_pb2.HealthCheckRequest(), timeout=ASK_S)
+    except grpc.aio.AioRpcError:
+        pass
+    else:
+        return True
+    try:
+        async for _ in reflection.ServerReflectionInfo(iter([question]), timeout=ASK_S):
+            return True
+    except grpc.aio.AioRpcError:
+        pass
+    return False
 
 
 class _Stopwatch:
@@ -133,6 +165,8 @@ def chosen_profiles(options: Options, seen: Seen, *, bootable: bool) -> tuple[Pr
         chosen += [Profile.FAULT, Profile.DURABLE, Profile.SCALE, Profile.SECURE]
     elif seen.fault_slots:
         chosen.append(Profile.FAULT)
+    if seen.observable:
+        chosen.append(Profile.OBSERVABLE)
     if not chosen:
         raise UsageError("no profile applies, so nothing would be required")
     return tuple(chosen)
@@ -171,9 +205,9 @@ def gather_claims(
         if claim.lower() not in words:
             raise UsageError(f"conformance.yaml claims {claim!r}, which is no capability")
         add(words[claim.lower()], "conformance.yaml")
-    if "--slow-ms" in help_text:
+    if names_flag(help_text, "slow-ms"):
         add(Capability.SLOW, "help names --slow-ms")
-    if "--heal-after" in fault_help:
+    if names_flag(fault_help, "heal-after"):
         add(Capability.HEAL, "help of the fault subject names --heal-after")
     if slow_instance:
         add(Capability.SLOW, "slow instance")

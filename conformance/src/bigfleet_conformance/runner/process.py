@@ -46,6 +46,11 @@ def find_executable(name: str) -> str:
     return found
 
 
+def names_flag(help_text: str, name: str) -> bool:
+    """Whether a help text names a flag, with two dashes or, as Go's flag package does, with one."""
+    return re.search(rf"(?<![\w-])--?{re.escape(name)}(?![\w-])", help_text) is not None
+
+
 def duration(seconds: float) -> str:
     """A duration as providers read it."""
     return f"{round(seconds * 1000)}ms" if seconds != int(seconds) else f"{int(seconds)}s"
@@ -79,6 +84,10 @@ class ProcessInstance:
     def alive(self) -> bool:
         """Whether the process still runs."""
         return self.process.returncode is None
+
+    def last_words(self) -> str:
+        """The last lines of its log."""
+        return f"it ended after it had opened its port:\n{tail(self.log)}"
 
     def resident_bytes(self) -> int | None:
         """Resident memory, on systems that tell."""
@@ -121,7 +130,7 @@ class Executable:
         arguments[0] = find_executable(arguments[0])
         made = cls(tuple(arguments), logs, given=given, **facts)  # type: ignore[arg-type]
         made.help = await made._question("--help")
-        told = await made._question("--version") if "--version" in made.help else ""
+        told = await made._question("--version") if names_flag(made.help, "version") else ""
         words = told.split()
         if words:
             made.name = words[0]
@@ -180,7 +189,7 @@ class Executable:
 
     def _flags(self, plan: BootPlan, port: int, filled: Mapping[str, str]) -> list[str]:
         flags = [f"--addr=127.0.0.1:{port}", "--provider=certify"]
-        if self.cloud is None:
+        if self.cloud is None and (not self.help or names_flag(self.help, "use-fake-backend")):
             flags.append("--use-fake-backend")
         flags.append(f"--seed-count={plan.seed_count}")
         if plan.state is not None:
@@ -188,14 +197,14 @@ class Executable:
         if plan.transition_timeout_s is not None:
             flags.append(f"--transition-timeout={duration(plan.transition_timeout_s)}")
         optional = {
-            "--slow-ms": plan.slow_ms if plan.slow_ms and self.cloud is None else None,
-            "--reconcile-interval": _maybe(plan.reconcile_interval_s),
-            "--heal-after": _maybe(plan.heal_after_s),
+            "slow-ms": plan.slow_ms if plan.slow_ms and self.cloud is None else None,
+            "reconcile-interval": _maybe(plan.reconcile_interval_s),
+            "heal-after": _maybe(plan.heal_after_s),
         }
         flags += [
-            f"{name}={value}"
+            f"--{name}={value}"
             for name, value in optional.items()
-            if value is not None and name in self.help
+            if value is not None and names_flag(self.help, name)
         ]
         if plan.tls is not None:
             flags.append(f"--tls-cert={plan.tls.certificate}")

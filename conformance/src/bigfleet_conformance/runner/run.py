@@ -220,7 +220,13 @@ class Run:
         except (UsageError, OSError) as error:
             return f"there is no fault subject: {error}"
         own = getattr(self.source, "kit_version", "")
-        if not own or own != stand_in.kit_version:
+        chosen = self.target.fault_command != Target().fault_command
+        if chosen and not own:
+            self.findings.limits.append(
+                f"failures were looked at on {stand_in.name} {stand_in.version}, which was named "
+                "by --fault-exec"
+            )
+        elif not own or own != stand_in.kit_version:
             return (
                 f"the stand-in {stand_in.name} says providerkit {stand_in.kit_version or 'none'}, "
                 f"the provider {own or 'none'}; bring a fault subject of your own with --fault-exec"
@@ -300,6 +306,13 @@ class Run:
                 if Capability.SLOW in missing:
                     unseen.append(behaviour.id)
                 continue
+            lacking = self.missing_levers(behaviour, lanes)
+            if lacking:
+                reason = f"the fault subject does not have {', '.join(lacking)}"
+                self.findings.add(
+                    Result(behaviour.id, Status.NOT_APPLICABLE, str(behaviour.lane), reason)
+                )
+                continue
             work.append((behaviour, behaviour.lane))
             if behaviour.also_slow and Capability.SLOW in claimed:
                 work.append((behaviour, LaneName.SLOW))
@@ -309,6 +322,18 @@ class Run:
                 "transitional states; give a slow instance with --slow-target"
             )
         return work
+
+    def missing_levers(self, behaviour: Behaviour, lanes: Lanes) -> list[str]:
+        """The selectors beyond the canonical ones that the fault subject cannot obey.
+
+        A subject that is built on the kit, or lists slots labelled `stockout`, has all of them;
+        another one those that its help names.
+        """
+        subject = self.workshop.fault_source
+        if getattr(subject, "kit_version", "") or lanes.core.pool.faulty["stockout"]:
+            return []
+        text = subject.help if subject else ""
+        return [lever for lever in behaviour.selectors if lever not in text]
 
     def say_slots(self, lanes: Lanes, work: Sequence[tuple[Behaviour, LaneName]]) -> None:
         """How many slots the core lane needs, and finds."""

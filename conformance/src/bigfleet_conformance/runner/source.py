@@ -76,6 +76,10 @@ class Instance(Protocol):
         """Whether it still runs."""
         ...
 
+    def last_words(self) -> str:
+        """The end of its output, for the error of a boot that came to nothing."""
+        ...
+
     def resident_bytes(self) -> int | None:
         """Resident memory, where that can be known."""
         ...

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import grpc
+
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
-from bigfleet_conformance.errors import CannotRunError
+from bigfleet_conformance.errors import BootError, CannotRunError
 from bigfleet_conformance.harness.certificates import Credentials
 from bigfleet_conformance.harness.link import ChannelLink
 from bigfleet_conformance.harness.probe import Probe, SlotPool
@@ -20,6 +22,8 @@ from bigfleet_conformance.runner.source import BootPlan, Instance, Source
 
 T = TypeVar("T")
 LIST_DEADLINE_S = 120.0
+ENDING_LIMIT_S = 2.0
+LOOK_EVERY_S = 0.05
 
 
 @dataclass(slots=True)
@@ -100,9 +104,7 @@ class Workshop:
         link = ChannelLink(instance.address, credentials_of)
         subject = Subject(plan, instance, link, SlotPool([]))
         self._subjects.append(subject)
-        answer = await link.stub().List(
-            pb.ListFilter(), timeout=LIST_DEADLINE_S, wait_for_ready=True
-        )
+        answer = await self._first_list(instance, link)
         subject.pool = SlotPool(list(answer.machines))
         return subject
 
@@ -113,6 +115,32 @@ class Workshop:
         link = ChannelLink(instance.address)
         self._subjects.append(Subject(plan, instance, link, SlotPool([])))
         return instance
+
+    async def _first_list(self, instance: Instance, link: ChannelLink) -> pb.MachineList:
+        """The inventory; a process that opens its port and then ends refused to start."""
+        call = asyncio.ensure_future(
+            link.stub().List(pb.ListFilter(), timeout=LIST_DEADLINE_S, wait_for_ready=True)
+        )
+        try:
+            while not call.done() and instance.alive():
+                await asyncio.wait({call}, timeout=LOOK_EVERY_S)
+            if call.done():
+                try:
+                    return call.result()
+                except grpc.aio.AioRpcError as error:
+                    refusal = f"the first List answers {error.code().name}: {error.details()}"
+                    await self._wait_for_end(instance)
+                    if instance.alive():
+                        raise CannotRunError(refusal) from error
+            raise BootError(instance.last_words(), await instance.stop())
+        finally:
+            call.cancel()
+
+    async def _wait_for_end(self, instance: Instance) -> None:
+        for _ in range(round(ENDING_LIMIT_S / LOOK_EVERY_S)):
+            if not instance.alive():
+                return
+            await asyncio.sleep(LOOK_EVERY_S)
 
     def _with_state(self, plan: BootPlan) -> BootPlan:
         """Over HTTP every instance has a state: a real substrate demands it."""

@@ -42,6 +42,10 @@ class InProcessInstance:
         """Whether it serves."""
         return self.running
 
+    def last_words(self) -> str:
+        """It writes nothing."""
+        return "it ended after it had opened its port"
+
     def resident_bytes(self) -> int | None:
         """Memory of the whole process: good enough for a bound."""
         try:
