@@ -9,7 +9,7 @@ orders      an order as the parameters of RunInstances
 images      image aliases, resolved at launch
 commands    the way into a host: Systems Manager Run Command
 notices     spot notices from a queue
-market      shapes and prices, from the API of the region
+catalogue   shapes and prices, from the API of the region
 offer_file  prices from the public bulk file, and the Spot Instance Advisor
 main        the executable
 

@@ -11,9 +11,11 @@ import urllib.request
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.seed import BANDS
 from bigfleet_providerkit import CapacityType, InterruptionTable, PriceKey, Retryable
 
+PUBLIC_FILES = "https://pricing.us-east-1.amazonaws.com"
 READ_WITHIN_S = 30.0
 NOT_MODIFIED = 304
 LARGEST_ADVICE = 64 * 1024 * 1024
@@ -31,9 +33,10 @@ WANTED = {
 class OfferFile:
     """The price list of a region; remembers which version it read last."""
 
-    def __init__(self, base: str, region: str) -> None:
-        self.url = f"{base.rstrip('/')}/offers/v1.0/aws/AmazonEC2/current/{region}/index.csv"
-        self._region = region
+    def __init__(self, options: AwsOptions) -> None:
+        base = options.endpoint("bulk") or PUBLIC_FILES
+        self._region = options.in_region
+        self._url = f"{base.rstrip('/')}/offers/v1.0/aws/AmazonEC2/current/{self._region}/index.csv"
         self._etag = ""
 
     def read(self, types: Collection[str]) -> dict[PriceKey, float]:
@@ -41,7 +44,7 @@ class OfferFile:
         headers = {"If-None-Match": self._etag} if self._etag else {}
         found: dict[PriceKey, float] = {}
         try:
-            with _open(self.url, headers) as answer:
+            with _open(self._url, headers) as answer:
                 for name, price in read_rows(answer, types):
                     key = PriceKey(name, self._region, CapacityType.ON_DEMAND)
                     found[key] = min(found.get(key, price), price)

@@ -10,7 +10,8 @@ from bigfleet_providerkit.options.units import Duration, TextMap, Words
 DEFAULT_REGION = "us-east-1"
 """Where the fake backend is; a real start has to say where it is."""
 ADVISOR_URL = "https://spot-bid-advisor.s3.amazonaws.com/spot-advisor-data.json"
-BULK_URL = "https://pricing.us-east-1.amazonaws.com"
+SERVICES = ("ec2", "ssm", "sqs", "pricing", "sts", "bulk")
+"""What --endpoint-url can name; bulk is the address of the public price files."""
 NO_CREDENTIALS = (
     "no credentials found (environment, shared file, instance role); set AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY, or run with --use-fake-backend"
@@ -79,9 +80,6 @@ class AwsOptions(KitOptions):
         Literal["api", "bulk"],
         Opt("where on-demand prices come from: the price list API or its public file"),
     ] = "api"
-    price_list_url: Annotated[
-        str, Opt("address of the public price files", "https://prices.internal")
-    ] = BULK_URL
     spot_interruption_queue: Annotated[
         str | None,
         Opt(
@@ -101,6 +99,15 @@ class AwsOptions(KitOptions):
         for image in images:
             if not image.startswith(("ami-", "ssm:", "family:")):
                 raise ValueError(f"{image!r} is not an image: write ami-..., ssm:... or family:...")
+        return value
+
+    @field_validator("endpoint_url")
+    @classmethod
+    def _services_are_known(cls, value: str | None) -> str | None:
+        for part in (value or "").split(","):
+            name = part.strip().rpartition("=")[0]
+            if name and "://" not in name and name not in SERVICES:
+                raise ValueError(f"{name!r} is not a service; choose from {', '.join(SERVICES)}")
         return value
 
     @property

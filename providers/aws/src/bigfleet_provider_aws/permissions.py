@@ -7,7 +7,7 @@ with our tag only; without one they cannot be tried. SendCommand has no dry run 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bigfleet_provider_aws.market import Market
+from bigfleet_provider_aws.catalogue import Catalogue
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_providerkit import SubstrateError, Unauthorized
 from bigfleet_providerkit.codec.tags import MANAGED
@@ -23,21 +23,23 @@ Try = Callable[[], Awaitable[str]]
 class Permissions:
     """Tries what the provider will call."""
 
-    def __init__(self, kit: Kit, clients: "Clients", options: AwsOptions, market: Market) -> None:
+    def __init__(
+        self, kit: Kit, clients: "Clients", options: AwsOptions, catalogue: Catalogue
+    ) -> None:
         self._kit = kit
         self._clients = clients
         self._options = options
-        self._market = market
+        self._catalogue = catalogue
 
     async def missing(self, orders: Sequence[dict[str, Any]], ref: str) -> list[str]:
         """The sentences of what was refused, each once. `orders` are tried one by one; `ref` is a
         host of ours, or empty without one."""
-        ec2, market, options = self._clients.ec2, self._market, self._options
+        ec2, catalogue, options = self._clients.ec2, self._catalogue, self._options
         tries = [self._dry("RunInstances", ec2.run_instances, **order) for order in orders]
-        tries += [_named("DescribeInstanceTypes", market.shapes)]
-        tries += [_named("DescribeSpotPriceHistory", market.spot_prices)]
+        tries += [_named("DescribeInstanceTypes", catalogue.shapes)]
+        tries += [_named("DescribeSpotPriceHistory", catalogue.spot_prices)]
         if options.price_list == "api":
-            tries += [_named("GetProducts", market.on_demand_prices)]
+            tries += [_named("GetProducts", catalogue.on_demand_prices)]
         if options.spot_interruption_queue:
             tries += [_named("ReceiveMessage", self._peek)]
         if ref:

@@ -19,7 +19,6 @@ from bigfleet_provider_aws.options import NO_CREDENTIALS, AwsOptions
 from bigfleet_providerkit import OptionError
 
 CONNECT_WITHIN_S, READ_WITHIN_S = 5.0, 30.0
-SERVICES = ("ec2", "ssm", "sqs", "pricing", "sts")
 PRICING_REGIONS = {"eu": "eu-central-1", "cn": "cn-northwest-1"}
 
 
@@ -28,27 +27,11 @@ def pricing_region(region: str) -> str:
     return PRICING_REGIONS.get(region.partition("-")[0], "us-east-1")
 
 
-def endpoints_of(text: str | None) -> dict[str, str]:
-    """`--endpoint-url`: one address for all services, or `ec2=https://...,ssm=https://...`."""
-    if not text:
-        return {}
-    if "=" not in text.partition("?")[0]:
-        return dict.fromkeys(SERVICES, text)
-    named = dict(part.strip().split("=", 1) for part in text.split(",") if "=" in part)
-    for name in named:
-        if name not in SERVICES:
-            raise OptionError(
-                f"--endpoint-url: {name!r} is not a service; choose from {', '.join(SERVICES)}"
-            )
-    return named
-
-
 class Clients:
     """The clients of the services, made when they are first used."""
 
     def __init__(self, options: AwsOptions) -> None:
         self._options = options
-        self._endpoints = endpoints_of(options.endpoint_url)
         self._made: dict[str, Any] = {}
         self._session = self._open()
 
@@ -104,7 +87,7 @@ class Clients:
             raise OptionError(NO_CREDENTIALS)
         fetcher = AssumeRoleCredentialFetcher(
             lambda service, **named: session.client(
-                service, endpoint_url=self._endpoints.get("sts"), config=_config(), **named
+                service, endpoint_url=options.endpoint("sts"), config=_config(), **named
             ),
             source, options.assume_role, extra_args=wanted,
         )  # fmt: skip
@@ -115,7 +98,7 @@ class Clients:
         made = self._made.get(service)
         if made is None:
             made = self._session.client(
-                service, endpoint_url=self._endpoints.get(service), config=_config(), **named
+                service, endpoint_url=self._options.endpoint(service), config=_config(), **named
             )
             self._made[service] = made
         return made

@@ -12,6 +12,7 @@ from bigfleet_providerkit import (
     CapacityType,
     Limits,
     ProviderSpec,
+    Source,
     Timeouts,
 )
 from bigfleet_providerkit.kit import Kit
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bigfleet_provider_aws.substrate import AwsSubstrate
 
 ON_DEMAND_TYPE, SPOT_TYPE = "m6i.large", "c7g.xlarge"
-MINUTE = 60.0
+MINUTE, DAY = 60.0, 86400.0
 
 
 async def open_substrate(options: AwsOptions, kit: Kit) -> "AwsSubstrate":
@@ -65,6 +66,13 @@ SPEC = ProviderSpec(
     ),
     poll_interval=3.0,
     consistency_window=30.0,
+    reserve=seed.reserve,
+    sources=lambda options: (
+        Source("prices", options.ondemand_refresh, lambda aws: aws.catalogue.on_demand_prices()),
+        Source("spot", options.spot_refresh, lambda aws: aws.catalogue.spot_prices()),
+        Source("shapes", DAY, lambda aws: aws.catalogue.shapes()),
+        Source("interruptions", DAY, lambda aws: aws.catalogue.interruptions()),
+    ),
     # EC2 counts per account and region: buckets that refill at these rates. What is not throttled
     # there has the kit's 50 a second; ReceiveMessage waits in the queue and not here.
     calls=(

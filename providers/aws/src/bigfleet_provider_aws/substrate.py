@@ -11,28 +11,24 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bigfleet_provider_aws import seed
+from bigfleet_provider_aws.catalogue import Catalogue
 from bigfleet_provider_aws.commands import command_channel
 from bigfleet_provider_aws.images import Images
-from bigfleet_provider_aws.market import Market
 from bigfleet_provider_aws.notices import Notices
-from bigfleet_provider_aws.offer_file import OfferFile, read_advice
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.orders import example_order, run_parameters, wants_disk
 from bigfleet_provider_aws.permissions import Permissions
 from bigfleet_providerkit import (
     Binding,
-    Capacity,
     Gone,
     Host,
     HostCommand,
     HostResult,
-    InterruptionTable,
     InvalidRequest,
     Launch,
     Notice,
     OutOfCapacity,
     Power,
-    PriceKey,
     QuotaExceeded,
     SubstrateError,
 )
@@ -69,8 +65,7 @@ class AwsSubstrate:
         self._images = Images(kit, clients)
         self._channel = command_channel(kit, clients)
         self._ended: deque[str] = deque(maxlen=ENDED_REMEMBERED)
-        self.market = Market(kit, clients, options.in_region)
-        self.offer_file = OfferFile(options.price_list_url, options.in_region)
+        self.catalogue = Catalogue(kit, clients, options)
 
     async def launch(self, order: Launch) -> Host:
         """Run one instance and return when it runs."""
@@ -126,33 +121,10 @@ class AwsSubstrate:
             Resources=[host.ref], Tags=[{"Key": k, "Value": v} for k, v in sorted(tags.items())],
         )  # fmt: skip
 
-    async def prices(self) -> Mapping[PriceKey, float]:
-        """Live prices."""
-        return {**await self.on_demand_prices(), **await self.market.spot_prices()}
-
-    async def capacities(self) -> Mapping[str, Capacity]:
-        """Live shapes."""
-        return await self.market.shapes()
-
-    async def forecasts(self) -> InterruptionTable:
-        """What the Spot Instance Advisor says about this region."""
-        options = self._options
-        if not options.spot_advisor_url:
-            return InterruptionTable()
-        return await self._kit.call(
-            "SpotAdvisor", read_advice, options.spot_advisor_url, options.in_region
-        )
-
-    async def on_demand_prices(self) -> Mapping[PriceKey, float]:
-        """On-demand prices, from the API or from the public file."""
-        if self._options.price_list == "api":
-            return await self.market.on_demand_prices()
-        types = frozenset(self.market.offered())
-        return await self._kit.call("PriceListBulk", self.offer_file.read, types)
-
     async def missing_permissions(self) -> Sequence[str]:
         """What is not granted, by dry runs that change nothing: one order of each kind offered."""
-        hosts, shapes = await self.list_managed(), {**seed.shapes(), **await self.market.shapes()}
+        hosts, live = await self.list_managed(), await self.catalogue.shapes()
+        shapes = {**seed.shapes(), **live.capacities}
         orders, problems = list[dict[str, Any]](), list[str]()
         for offering in self._kit.offerings[:OFFERINGS_TRIED]:
             shape = shapes.get(offering.instance_type)
@@ -161,7 +133,7 @@ class AwsSubstrate:
                 orders.append(await self._parameters(order))
             except SubstrateError as error:
                 problems.append(f"{order.machine_id}: {error}")
-        permissions = Permissions(self._kit, self._clients, self._options, self.market)
+        permissions = Permissions(self._kit, self._clients, self._options, self.catalogue)
         return problems + await permissions.missing(orders, hosts[0].ref if hosts else "")
 
     async def renew_credentials(self) -> None:

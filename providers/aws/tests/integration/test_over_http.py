@@ -193,7 +193,7 @@ async def test_the_bulk_file_is_read_once_while_it_does_not_change() -> None:
     async with aws_world(price_list="bulk") as world:
         machine = next(m for m in await world.shard.machines() if "/OnDemand/" in m.id)
         assert machine.price_per_hour == pytest.approx(market.TYPES["m6i.large"].price)
-        await world.running.backend.loops.refresh_prices()
+        await world.running.refresh_prices()
         statuses = [seen.status for seen in world.aws.cloud.calls if seen.op == "PriceListBulk"]
         assert statuses == [200, 304]
         assert world.aws.cloud.counts["GetProducts"] == 0
@@ -204,7 +204,7 @@ async def test_prices_that_vanish_leave_the_last_ones() -> None:
         before = {m.id: m.price_per_hour for m in await world.shard.machines()}
         for op in ("GetProducts", "DescribeSpotPriceHistory"):
             world.aws.cloud.faults.add(Rule(op, status=400, code="InvalidParameterException"))
-        await world.running.backend.loops.refresh_prices()
+        await world.running.refresh_prices()
         assert {m.id: m.price_per_hour for m in await world.shard.machines()} == before
 
 

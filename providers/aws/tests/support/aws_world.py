@@ -87,7 +87,6 @@ def options_for(endpoint: str, **changed: object) -> AwsOptions:
             **USUAL,
             "endpoint_url": endpoint,
             "spot_advisor_url": f"{endpoint}/spot-advisor-data.json",
-            "price_list_url": endpoint,
             **changed,
         }
     )

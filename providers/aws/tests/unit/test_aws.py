@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bigfleet_provider_aws import images, market, notices, offer_file, seed
+import aws_market as market
+from bigfleet_provider_aws import catalogue, images, notices, offer_file, seed
 from bigfleet_provider_aws.errors import classify
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.spec import SPEC
@@ -130,6 +131,25 @@ def test_the_seed_table_has_the_prices_and_shapes_it_was_read_with() -> None:
     assert shapes["c7g.xlarge"].arch == "arm64"
 
 
+def test_the_reserve_is_what_the_node_of_a_type_keeps_for_itself() -> None:
+    shapes = seed.shapes()
+    assert seed.reserve(shapes["m6i.large"]) == {"cpu": "70m", "memory": "1289Mi"}
+    assert seed.reserve(shapes["m6i.metal"])["cpu"] == "390m"
+    for shape in shapes.values():
+        kept = seed.reserve(shape)
+        assert 0 < int(kept["cpu"][:-1]) < shape.cpu / 10
+        assert 0 < int(kept["memory"][:-2]) * 1024**2 < shape.memory / 2
+
+
+def test_a_live_shape_has_pods_gpus_and_architecture() -> None:
+    row = market.TYPES["p5.48xlarge"].described()
+    shape = catalogue.shape_of(row)
+    assert (shape.cpu, shape.memory) == (192_000, 2048 * 1024**3)
+    assert (shape.gpus, shape.accelerator, shape.arch) == (8, "nvidia-h100", "amd64")
+    assert shape.pods == 64 * 49 + 2
+    assert catalogue.shape_of(market.TYPES["c7g.xlarge"].described()).arch == "arm64"
+
+
 def test_pods_are_limited_by_the_addresses_of_the_interfaces() -> None:
     assert (seed.most_pods(3, 10), seed.most_pods(4, 15), seed.most_pods(15, 50)) == (29, 58, 737)
 
@@ -197,10 +217,10 @@ def test_events_become_notices() -> None:
 def test_a_price_list_entry_without_dollars_gives_no_price() -> None:
     rate = {"unit": "Hrs", "pricePerUnit": {"CNY": "1.0"}}
     entry = {"terms": {"OnDemand": {"x": {"priceDimensions": {"y": rate}}}}}
-    assert market.hourly_prices(json.dumps(entry)) == []
+    assert catalogue.hourly_prices(json.dumps(entry)) == []
     rate["pricePerUnit"] = {"USD": "0.5"}
-    assert market.hourly_prices(json.dumps(entry)) == [0.5]
-    assert market.hourly_prices(json.dumps({"terms": {}})) == []
+    assert catalogue.hourly_prices(json.dumps(entry)) == [0.5]
+    assert catalogue.hourly_prices(json.dumps({"terms": {}})) == []
 
 
 def test_a_bulk_list_whose_columns_changed_is_refused() -> None:

@@ -8,7 +8,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bigfleet_providerkit import Capacity, CapacityType, PriceKey
+from bigfleet_provider_aws.offer_file import OfferFile, read_advice
+from bigfleet_provider_aws.options import AwsOptions
+from bigfleet_provider_aws.seed import most_pods
+from bigfleet_providerkit import Capacity, CapacityType, InterruptionTable, Market, PriceKey
 from bigfleet_providerkit.kit import Kit
 
 if TYPE_CHECKING:
@@ -27,13 +30,15 @@ LISTED = {
 """The attributes of the price of a plain Linux instance."""
 
 
-class Market:
-    """Asks one region."""
+class Catalogue:
+    """Asks one region. The kit reads each of its methods by its own period."""
 
-    def __init__(self, kit: Kit, clients: "Clients", region: str) -> None:
+    def __init__(self, kit: Kit, clients: "Clients", options: AwsOptions) -> None:
         self._kit = kit
         self._clients = clients
-        self._region = region
+        self._region = options.in_region
+        self._advisor_url = options.spot_advisor_url
+        self._bulk = OfferFile(options) if options.price_list == "bulk" else None
 
     def offered(self, *kinds: CapacityType) -> list[str]:
         """The offered types, or those of some capacity types."""
@@ -45,7 +50,7 @@ class Market:
             }
         )
 
-    async def shapes(self) -> dict[str, Capacity]:
+    async def shapes(self) -> Market:
         """Shapes by type. A filter leaves out a type that is unknown here; naming it as a parameter
         would fail the whole call."""
         types = self.offered()
@@ -57,9 +62,9 @@ class Market:
             ):
                 for row in answer["InstanceTypes"]:
                     found[str(row["InstanceType"])] = shape_of(row)
-        return found
+        return Market(capacities=found)
 
-    async def spot_prices(self) -> dict[PriceKey, float]:
+    async def spot_prices(self) -> Market:
         """The newest spot price of each offered type and zone."""
         newest: dict[PriceKey, tuple[float, float]] = {}
         for part in _parts(self.offered(CapacityType.SPOT)):
@@ -75,12 +80,15 @@ class Market:
                     key = PriceKey(str(row["InstanceType"]), place, CapacityType.SPOT)
                     seen = (row["Timestamp"].timestamp(), float(row["SpotPrice"]))
                     newest[key] = max(newest.get(key, seen), seen)
-        return {key: price for key, (_, price) in newest.items()}
+        return Market(prices={key: price for key, (_, price) in newest.items()})
 
-    async def on_demand_prices(self) -> dict[PriceKey, float]:
-        """On-demand prices of the offered types, one call for each."""
+    async def on_demand_prices(self) -> Market:
+        """On-demand prices of the offered types: one call for each, or the public file."""
+        if self._bulk is not None:
+            types = frozenset(self.offered())
+            return Market(await self._kit.call("PriceListBulk", self._bulk.read, types))
         if self._region.startswith(WITHOUT_PRICE_API):
-            return {}
+            return Market()
         found = {}
         for instance_type in self.offered():
             wanted = {**LISTED, "instanceType": instance_type, "regionCode": self._region}
@@ -97,7 +105,16 @@ class Market:
             if prices:
                 key = PriceKey(instance_type, self._region, CapacityType.ON_DEMAND)
                 found[key] = min(prices)
-        return found
+        return Market(found)
+
+    async def interruptions(self) -> Market:
+        """How often spot hosts are taken back, by type; nothing new without an address."""
+        if not self._advisor_url:
+            return Market()
+        advice: InterruptionTable = await self._kit.call(
+            "SpotAdvisor", read_advice, self._advisor_url, self._region
+        )
+        return Market(forecasts=advice)
 
     async def _pages(self, op: str, method: str, **params: Any) -> list[dict[str, Any]]:
         pages: list[dict[str, Any]] = []
@@ -129,6 +146,7 @@ def shape_of(row: Mapping[str, Any]) -> Capacity:
         for gpu in row.get("GpuInfo", {}).get("Gpus", ())
         if str(gpu.get("Manufacturer", "")).upper() == "NVIDIA"
     ]
+    network = row["NetworkInfo"]
     architectures = row["ProcessorInfo"]["SupportedArchitectures"]
     return Capacity(
         cpu=int(row["VCpuInfo"]["DefaultVCpus"]) * 1000,
@@ -136,6 +154,9 @@ def shape_of(row: Mapping[str, Any]) -> Capacity:
         gpus=sum(int(gpu["Count"]) for gpu in gpus),
         accelerator=f"nvidia-{gpus[0]['Name']}".lower().replace(" ", "-") if gpus else "",
         arch="arm64" if "arm64" in architectures else "amd64",
+        pods=most_pods(
+            int(network["MaximumNetworkInterfaces"]), int(network["Ipv4AddressesPerInterface"])
+        ),
     )
 
 
