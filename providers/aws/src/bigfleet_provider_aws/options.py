@@ -50,17 +50,16 @@ class AwsOptions(KitOptions):
         Opt("subnet of each zone", "eu-west-1a=subnet-1,eu-west-1b=subnet-2", unset="the default"),
     ] = Field(default_factory=dict)
     security_groups: Annotated[
-        Words, Opt("security groups of new hosts", "sg-1,sg-2", unset="the subnet's default")
-    ] = ()
+        Words | None, Opt("security groups of new hosts", "sg-1,sg-2", unset="the network's own")
+    ] = None
     iam_instance_profile: Annotated[
         str | None,
         Opt("instance profile of new hosts, name or ARN", "bigfleet-node", unset="required"),
     ] = None
     key_name: Annotated[str | None, Opt("SSH key pair of new hosts", "ops", unset="none")] = None
-    public_addresses: Annotated[
-        bool | None, Opt("give new hosts a public address or none", "false", unset="as the subnet")
+    disk_type: Annotated[
+        str | None, Opt("volume type of the root disk", "gp3", unset="the image's")
     ] = None
-    disk_type: Annotated[str, Opt("volume type of the root disk", "gp3")] = "gp3"
     disk_encryption_key: Annotated[
         str | None,
         Opt("KMS key of the root disk; `aws` for the account's own", "alias/nodes", unset="none"),

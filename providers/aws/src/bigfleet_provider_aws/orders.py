@@ -15,10 +15,9 @@ AWS_OWN_KEY = "aws"
 DISK_FIELDS = ("disk_type", "disk_encryption_key")
 
 
-def wants_disk(order: Launch, options: AwsOptions) -> bool:
+def wants_disk(order: Launch) -> bool:
     """Whether the root disk differs from the image's: then its device has to be known."""
-    own = any(order.extra.get(name) for name in DISK_FIELDS)
-    return bool(order.disk_gb or options.disk_encryption_key or own)
+    return bool(order.disk_gb or any(order.extra.get(name) for name in DISK_FIELDS))
 
 
 def run_parameters(
@@ -60,8 +59,11 @@ def run_parameters(
     if options.key_name:
         params["KeyName"] = options.key_name
     if root_device:
-        params["BlockDeviceMappings"] = [{"DeviceName": root_device, "Ebs": _disk(order, options)}]
-    _network(params, order, options)
+        params["BlockDeviceMappings"] = [{"DeviceName": root_device, "Ebs": _disk(order)}]
+    if subnet := order.extra.get("subnet") or options.subnets.get(order.zone):
+        params["SubnetId"] = subnet
+    if options.security_groups:
+        params["SecurityGroupIds"] = list(options.security_groups)
     return params
 
 
@@ -71,39 +73,18 @@ def _target(order: Launch) -> dict[str, str]:
     return {"CapacityReservationId": order.reservation}
 
 
-def _disk(order: Launch, options: AwsOptions) -> dict[str, object]:
-    key = order.extra.get("disk_encryption_key") or options.disk_encryption_key
-    disk: dict[str, object] = {
-        "DeleteOnTermination": True,
-        "VolumeType": order.extra.get("disk_type") or options.disk_type,
-    }
+def _disk(order: Launch) -> dict[str, object]:
+    kind, key = (order.extra.get(name) for name in DISK_FIELDS)
+    disk: dict[str, object] = {"DeleteOnTermination": True}
+    if kind:
+        disk["VolumeType"] = kind
     if order.disk_gb:
         disk["VolumeSize"] = order.disk_gb
     if key:
         disk["Encrypted"] = True
-        if key != AWS_OWN_KEY:
-            disk["KmsKeyId"] = key
+    if key and key != AWS_OWN_KEY:
+        disk["KmsKeyId"] = key
     return disk
-
-
-def _network(params: dict[str, Any], order: Launch, options: AwsOptions) -> None:
-    """Subnet and groups; they go to the interface when it is to have or lack a public address."""
-    network: dict[str, Any] = {}
-    subnet = order.extra.get("subnet") or options.subnets.get(order.zone)
-    if subnet:
-        network["SubnetId"] = subnet
-    groups = list(options.security_groups)
-    if options.public_addresses is None:
-        params.update(network, **({"SecurityGroupIds": groups} if groups else {}))
-        return
-    interface = {
-        "DeviceIndex": 0,
-        "AssociatePublicIpAddress": options.public_addresses,
-        "DeleteOnTermination": True,
-        **network,
-        **({"Groups": groups} if groups else {}),
-    }
-    params["NetworkInterfaces"] = [interface]
 
 
 def example_order(kit: Kit, offering: Offering, options: AwsOptions, arch: str) -> Launch:

@@ -69,9 +69,10 @@ class AwsSubstrate:
 
     async def launch(self, order: Launch) -> Host:
         """Run one instance and return when it runs."""
+        parameters = await self._parameters(order)
         try:
             made = await self._kit.call(
-                "RunInstances", self._clients.ec2.run_instances, **await self._parameters(order)
+                "RunInstances", self._clients.ec2.run_instances, **parameters
             )
             ref = str(made["Instances"][0]["InstanceId"])
         except InvalidRequest as error:
@@ -79,10 +80,11 @@ class AwsSubstrate:
                 raise
             ref = await self._made_before(order, error)
         try:
-            return await self._kit.until_running(Host(ref))
+            host = await self._kit.until_running(Host(ref))
         except Gone as error:
             await self._explain_end(ref)
             raise error from None
+        return host.with_notes(image=str(parameters["ImageId"]))
 
     async def terminate(self, host: Host) -> None:
         """Return when the instance is gone; its disk and interface go with it."""
@@ -153,8 +155,7 @@ class AwsSubstrate:
 
     async def _parameters(self, order: Launch) -> dict[str, Any]:
         image = await self._images.resolve(order.image, order.arch)
-        disk = wants_disk(order, self._options)
-        device = await self._images.root_device(image) if disk else ""
+        device = await self._images.root_device(image) if wants_disk(order) else ""
         return run_parameters(order, self._options, image, device)
 
     async def _made_before(self, order: Launch, error: InvalidRequest) -> str:
