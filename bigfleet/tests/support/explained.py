@@ -198,13 +198,13 @@ def _only_what_exists(case: Case, need: Need) -> Need:
         else:
             whole = min(offer[d] // v for d, v in need.min_unit.items() if v > 0)
             total.update({d: whole * need.min_unit[d] for d in demanded})
+    if any(not total[d] for d in demanded):
+        return need
     if units is None:
-        capped = {
-            d: min(v, max(total[d], need.min_unit.get(d, 0))) for d, v in need.aggregate.items()
-        }
+        capped = {d: min(v, total[d]) for d, v in need.aggregate.items()}
         return replace(need, aggregate=capped)
     whole = min(total[d] // v for d, v in need.min_unit.items() if v > 0)
-    units = min(units, max(1, whole))
+    units = min(units, whole)
     return replace(need, aggregate={d: units * v for d, v in need.min_unit.items()})
 
 

@@ -25,6 +25,66 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _BlockerKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _BlockerKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BlockerKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    BLOCKER_KIND_UNSPECIFIED: _BlockerKind.ValueType  # 0
+    """Not said."""
+    BLOCKER_KIND_BOOTSTRAP: _BlockerKind.ValueType  # 1
+    """Its cluster accepts no machines at present."""
+    BLOCKER_KIND_REQUIREMENT: _BlockerKind.ValueType  # 2
+    """One requirement."""
+    BLOCKER_KIND_SIZE: _BlockerKind.ValueType  # 3
+    """Pieces larger than any machine that matches."""
+    BLOCKER_KIND_DIMENSION: _BlockerKind.ValueType  # 4
+    """One resource it asks for."""
+    BLOCKER_KIND_INTERRUPTION: _BlockerKind.ValueType  # 5
+    """Its pinned interruption penalty."""
+    BLOCKER_KIND_TOPOLOGY: _BlockerKind.ValueType  # 6
+    """A common domain, or a spread over domains."""
+    BLOCKER_KIND_STOCK_OUT: _BlockerKind.ValueType  # 7
+    """Offerings that are out of stock."""
+    BLOCKER_KIND_QUOTA: _BlockerKind.ValueType  # 8
+    """This shard's quota slices."""
+    BLOCKER_KIND_SPEND_LIMIT: _BlockerKind.ValueType  # 9
+    """The spend limit."""
+    BLOCKER_KIND_PRIORITY: _BlockerKind.ValueType  # 10
+    """Machines that match serve equal or higher priority."""
+    BLOCKER_KIND_AMOUNT: _BlockerKind.ValueType  # 11
+    """It asks for more than all machines that match hold together."""
+
+class BlockerKind(_BlockerKind, metaclass=_BlockerKindEnumTypeWrapper):
+    """What can stand in the way of a need."""
+
+BLOCKER_KIND_UNSPECIFIED: BlockerKind.ValueType  # 0
+"""Not said."""
+BLOCKER_KIND_BOOTSTRAP: BlockerKind.ValueType  # 1
+"""Its cluster accepts no machines at present."""
+BLOCKER_KIND_REQUIREMENT: BlockerKind.ValueType  # 2
+"""One requirement."""
+BLOCKER_KIND_SIZE: BlockerKind.ValueType  # 3
+"""Pieces larger than any machine that matches."""
+BLOCKER_KIND_DIMENSION: BlockerKind.ValueType  # 4
+"""One resource it asks for."""
+BLOCKER_KIND_INTERRUPTION: BlockerKind.ValueType  # 5
+"""Its pinned interruption penalty."""
+BLOCKER_KIND_TOPOLOGY: BlockerKind.ValueType  # 6
+"""A common domain, or a spread over domains."""
+BLOCKER_KIND_STOCK_OUT: BlockerKind.ValueType  # 7
+"""Offerings that are out of stock."""
+BLOCKER_KIND_QUOTA: BlockerKind.ValueType  # 8
+"""This shard's quota slices."""
+BLOCKER_KIND_SPEND_LIMIT: BlockerKind.ValueType  # 9
+"""The spend limit."""
+BLOCKER_KIND_PRIORITY: BlockerKind.ValueType  # 10
+"""Machines that match serve equal or higher priority."""
+BLOCKER_KIND_AMOUNT: BlockerKind.ValueType  # 11
+"""It asks for more than all machines that match hold together."""
+Global___BlockerKind: _TypeAlias = BlockerKind  # noqa: Y015
+
 class _UnmetReason:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -85,19 +145,37 @@ class InspectNeedsRequest(_message.Message):
 
     CLUSTER_ID_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    PROFILE_FINGERPRINT_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
+    SIZE_CLASS_FIELD_NUMBER: _builtins.int
+    WITH_REMEDIES_FIELD_NUMBER: _builtins.int
     cluster_id: _builtins.str
     """Only needs of this cluster; empty means all."""
     limit: _builtins.int
     """At most so many needs; 0 means no limit."""
+    profile_fingerprint: _builtins.str
+    """Only needs with a profile of this fingerprint; empty means all."""
+    group: _builtins.str
+    """Only needs of this group; empty means all."""
+    size_class: _builtins.str
+    """Only needs of this size class; empty means all."""
+    with_remedies: _builtins.bool
+    """Also find out what blocks unmet needs and try remedies. It takes up to two seconds in all; needs
+    beyond that have an explanation that is incomplete.
+    """
     def __init__(
         self,
         *,
         cluster_id: _builtins.str = ...,
         limit: _builtins.int = ...,
+        profile_fingerprint: _builtins.str = ...,
+        group: _builtins.str = ...,
+        size_class: _builtins.str = ...,
+        with_remedies: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "limit", b"limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "group", b"group", "limit", b"limit", "profile_fingerprint", b"profile_fingerprint", "size_class", b"size_class", "with_remedies", b"with_remedies"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -283,6 +361,7 @@ class NeedView(_message.Message):
     MATCHING_SUPPLY_FIELD_NUMBER: _builtins.int
     PREEMPTION_FIELD_NUMBER: _builtins.int
     SAME_CANDIDATES_FIELD_NUMBER: _builtins.int
+    EXPLANATION_FIELD_NUMBER: _builtins.int
     cluster_id: _builtins.str
     """The cluster that asks."""
     arrival_unix_nanos: _builtins.int
@@ -329,6 +408,10 @@ class NeedView(_message.Message):
     def same_candidates(self) -> _containers.RepeatedCompositeFieldContainer[Global___DomainCoverage]:
         """Domains considered for a gang, best first."""
 
+    @_builtins.property
+    def explanation(self) -> Global___NeedExplanation:
+        """Why it is unmet and what would help, each tried. Unmet needs only, when it was asked for."""
+
     def __init__(
         self,
         *,
@@ -350,14 +433,175 @@ class NeedView(_message.Message):
         matching_supply: Global___MatchingSupply | None = ...,
         preemption: Global___PreemptionSummary | None = ...,
         same_candidates: _abc.Iterable[Global___DomainCoverage] | None = ...,
+        explanation: Global___NeedExplanation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["matching_supply", b"matching_supply", "need", b"need", "preemption", b"preemption", "residual_deficit", b"residual_deficit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation", "matching_supply", b"matching_supply", "need", b"need", "preemption", b"preemption", "residual_deficit", b"residual_deficit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acquisition_parked", b"acquisition_parked", "age_cycles_unmet", b"age_cycles_unmet", "arrival_unix_nanos", b"arrival_unix_nanos", "bootstrap_count", b"bootstrap_count", "claimed_machine_count", b"claimed_machine_count", "cluster_id", b"cluster_id", "matching_supply", b"matching_supply", "need", b"need", "parked_age_cycles", b"parked_age_cycles", "preemption", b"preemption", "profile_fingerprint", b"profile_fingerprint", "provision_count", b"provision_count", "residual_deficit", b"residual_deficit", "same_candidates", b"same_candidates", "same_domain", b"same_domain", "same_satisfiable", b"same_satisfiable", "satisfied", b"satisfied", "unmet_reason", b"unmet_reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acquisition_parked", b"acquisition_parked", "age_cycles_unmet", b"age_cycles_unmet", "arrival_unix_nanos", b"arrival_unix_nanos", "bootstrap_count", b"bootstrap_count", "claimed_machine_count", b"claimed_machine_count", "cluster_id", b"cluster_id", "explanation", b"explanation", "matching_supply", b"matching_supply", "need", b"need", "parked_age_cycles", b"parked_age_cycles", "preemption", b"preemption", "profile_fingerprint", b"profile_fingerprint", "provision_count", b"provision_count", "residual_deficit", b"residual_deficit", "same_candidates", b"same_candidates", "same_domain", b"same_domain", "same_satisfiable", b"same_satisfiable", "satisfied", b"satisfied", "unmet_reason", b"unmet_reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___NeedView: _TypeAlias = NeedView  # noqa: Y015
+
+@_typing.final
+class NeedExplanation(_message.Message):
+    """Why a need is unmet and what would help: found by deciding again on copies, never guessed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BLOCKERS_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    INCOMPLETE_FIELD_NUMBER: _builtins.int
+    HOLDERS_FIELD_NUMBER: _builtins.int
+    REMEDIES_FIELD_NUMBER: _builtins.int
+    NOT_TRIED_FIELD_NUMBER: _builtins.int
+    why: _builtins.str
+    """The same in words."""
+    incomplete: _builtins.bool
+    """The search for blockers did not end in the time there was."""
+    not_tried: _builtins.int
+    """How many possible remedies were not tried."""
+    @_builtins.property
+    def blockers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Blocker]:
+        """The one or two things whose removal makes the need met, and no fewer do. Empty where there are
+        more than two, or where the search did not end.
+        """
+
+    @_builtins.property
+    def holders(self) -> _containers.RepeatedCompositeFieldContainer[Global___PriorityCount]:
+        """Machines that suit the need and serve others, by the priority of these."""
+
+    @_builtins.property
+    def remedies(self) -> _containers.RepeatedCompositeFieldContainer[Global___Remedy]:
+        """Remedies that were tried and get the need further than now."""
+
+    def __init__(
+        self,
+        *,
+        blockers: _abc.Iterable[Global___Blocker] | None = ...,
+        why: _builtins.str = ...,
+        incomplete: _builtins.bool = ...,
+        holders: _abc.Iterable[Global___PriorityCount] | None = ...,
+        remedies: _abc.Iterable[Global___Remedy] | None = ...,
+        not_tried: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blockers", b"blockers", "holders", b"holders", "incomplete", b"incomplete", "not_tried", b"not_tried", "remedies", b"remedies", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NeedExplanation: _TypeAlias = NeedExplanation  # noqa: Y015
+
+@_typing.final
+class Blocker(_message.Message):
+    """One thing that stands in the way of a need."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    DETAIL_FIELD_NUMBER: _builtins.int
+    kind: Global___BlockerKind.ValueType
+    """What kind of thing."""
+    detail: _builtins.str
+    """Which requirement, resource or amount, in words; empty where the kind says it all."""
+    def __init__(
+        self,
+        *,
+        kind: Global___BlockerKind.ValueType = ...,
+        detail: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["detail", b"detail", "kind", b"kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Blocker: _TypeAlias = Blocker  # noqa: Y015
+
+@_typing.final
+class PriorityCount(_message.Message):
+    """A number of needs or machines of one priority."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    priority: _builtins.int
+    """The priority."""
+    count: _builtins.int
+    """How many."""
+    def __init__(
+        self,
+        *,
+        priority: _builtins.int = ...,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "priority", b"priority"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PriorityCount: _TypeAlias = PriorityCount  # noqa: Y015
+
+@_typing.final
+class Remedy(_message.Message):
+    """A change that was tried, and its effect in the decision that was made with it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANGE_FIELD_NUMBER: _builtins.int
+    MET_FIELD_NUMBER: _builtins.int
+    REACHED_FIELD_NUMBER: _builtins.int
+    ASKED_FIELD_NUMBER: _builtins.int
+    BECOME_UNMET_FIELD_NUMBER: _builtins.int
+    GET_LESS_FIELD_NUMBER: _builtins.int
+    MACHINES_PREEMPTED_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    change: _builtins.str
+    """What to change, in words."""
+    met: _builtins.bool
+    """Whether the need is met then."""
+    machines_preempted: _builtins.int
+    """Machines that would be drained for it."""
+    effect: _builtins.str
+    """The effect in words."""
+    @_builtins.property
+    def reached(self) -> _provider_pb2.Resources:
+        """What it has then or will have, once machines that are drained for it are free."""
+
+    @_builtins.property
+    def asked(self) -> _provider_pb2.Resources:
+        """What it asks for then."""
+
+    @_builtins.property
+    def become_unmet(self) -> _containers.RepeatedCompositeFieldContainer[Global___PriorityCount]:
+        """Other needs that are met now and would be unmet, by priority."""
+
+    @_builtins.property
+    def get_less(self) -> _containers.RepeatedCompositeFieldContainer[Global___PriorityCount]:
+        """Other needs that are unmet now and would lack more, by priority."""
+
+    def __init__(
+        self,
+        *,
+        change: _builtins.str = ...,
+        met: _builtins.bool = ...,
+        reached: _provider_pb2.Resources | None = ...,
+        asked: _provider_pb2.Resources | None = ...,
+        become_unmet: _abc.Iterable[Global___PriorityCount] | None = ...,
+        get_less: _abc.Iterable[Global___PriorityCount] | None = ...,
+        machines_preempted: _builtins.int = ...,
+        effect: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "reached", b"reached"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "become_unmet", b"become_unmet", "change", b"change", "effect", b"effect", "get_less", b"get_less", "machines_preempted", b"machines_preempted", "met", b"met", "reached", b"reached"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Remedy: _TypeAlias = Remedy  # noqa: Y015
 
 @_typing.final
 class ListMachinesRequest(_message.Message):

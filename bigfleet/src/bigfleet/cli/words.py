@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bigfleet.cli.quantities import readable
 from bigfleet.model import Need, Resources, format_resources
+from bigfleet.model.quantity_words import readable
 from bigfleet.scenario.supply import words as requirement_words
 
 

@@ -71,7 +71,7 @@ def candidates(situation: Situation, need: Need, supply: Supply, reason: Reason)
 
 
 def _is_offered(blocker: Blocker, need: Need, supply: Supply) -> bool:
-    return supply.offered(need).get(blocker.dimension, 0) > 0
+    return supply.offered_anywhere(need).get(blocker.dimension, 0) > 0
 
 
 def _candidates(situation: Situation, need: Need, supply: Supply) -> Iterator[Blocker]:
@@ -83,7 +83,7 @@ def _candidates(situation: Situation, need: Need, supply: Supply) -> Iterator[Bl
             yield Blocker(K.REQUIREMENT, requirement=requirement)
     if any(need.min_unit.values()) and not supply.fits_somewhere(need):
         yield Blocker(K.SIZE)
-    offered = supply.offered(need)
+    offered = supply.offered_anywhere(need)
     for name in offered:
         # Without its only resource a need asks for nothing; that explains it only where no machine
         # offers that resource.
@@ -145,18 +145,19 @@ def _removal(blocker: Blocker) -> Change | None:
 
 
 def within(need: Need, total: dict[str, int]) -> Need:
-    """The need asking for no more than this, but for one piece at least."""
+    """The need asking for no more than this; as it is where this is nothing."""
+    if not all(total.get(name, 0) > 0 for name, amount in need.aggregate.items() if amount > 0):
+        return need
     units = is_uniform_multiple(need.aggregate, need.min_unit)
     if units is not None:
         held = min(
             total.get(name, 0) // amount for name, amount in need.min_unit.items() if amount > 0
         )
-        units = min(units, max(1, held))
+        units = min(units, held)
         aggregate = {name: units * amount for name, amount in need.min_unit.items()}
     else:
         aggregate = {
-            name: min(amount, max(total.get(name, 0), need.min_unit.get(name, 0)))
-            for name, amount in need.aggregate.items()
+            name: min(amount, total.get(name, 0)) for name, amount in need.aggregate.items()
         }
     return Asking(as_pairs(aggregate)).of(need)
 
@@ -167,10 +168,20 @@ def lifted_by(blockers: Sequence[Blocker]) -> Lifted:
     return Lifted(K.STOCK_OUT in kinds, K.QUOTA in kinds, K.SPEND_LIMIT in kinds)
 
 
+def _leaves_nothing(need: Need, blockers: Sequence[Blocker], supply: Supply) -> bool:
+    """Whether the need would be met only because it asks for nothing that machines offer."""
+    gone = {blocker.dimension for blocker in blockers if blocker.kind is K.DIMENSION}
+    asked = [name for name, amount in need.aggregate.items() if amount > 0]
+    offered = supply.offered_anywhere(need)
+    return gone.issuperset(asked) and any(offered[name] for name in gone)
+
+
 def worth_trying(
     situation: Situation, members: Sequence[int], blockers: Sequence[Blocker], supply: Supply
 ) -> bool:
-    """False where counting alone shows that removing these is not enough."""
+    """False where counting alone shows that removing these is not enough, or explains nothing."""
+    if _leaves_nothing(situation.demand.need(members[0]), blockers, supply):
+        return False
     kinds = {blocker.kind for blocker in blockers}
     changes = [
         change

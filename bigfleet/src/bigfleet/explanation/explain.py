@@ -97,14 +97,16 @@ class _Trials:
 def explain(
     situation: Situation, plan: Plan, row: int, decide: Decide, go_on: Callable[[], bool]
 ) -> Explanation:
-    """Why a row of a plan is unmet and what would help; the plan is the situation's decision."""
+    """Why a row of a plan is unmet and what would help; the plan is the situation's decision.
+
+    Trials add to the symbols of the situation: fork it where that must leave no trace.
+    """
     v = plan.verdicts
     members = v.members[v.members_at[row] : v.members_at[row + 1]].tolist()
     before = Outcome(plan)
     now = effect_of(before, before, members)
     if now.met:
         return Explanation(met=True, now=now)
-    situation = situation.fork()
     supply = Supply(situation)
     trials = _Trials(situation, before, members, decide, go_on)
     case = Case(situation, plan, [row], members, supply, now)

@@ -90,7 +90,7 @@ def _undo(case: Case, blocker: Blocker, lifted: Plan | None) -> Change | None:
             return WithoutRequirement(blocker.requirement)
         case K.DIMENSION:
             # What machines do offer is scarce: the remedy is to ask for less, or to add machines.
-            offered = case.supply.offered(case.need).get(blocker.dimension, 0)
+            offered = case.supply.offered_anywhere(case.need).get(blocker.dimension, 0)
             return None if offered else WithoutDimension(blocker.dimension)
         case K.SIZE:
             return _smaller_pieces(case)

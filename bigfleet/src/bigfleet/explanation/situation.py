@@ -33,7 +33,10 @@ class Situation:
     now: int
 
     def fork(self) -> Situation:
-        """The same with symbols of its own, so that trials leave no trace."""
+        """The same with symbols of its own, so that trials leave no trace.
+
+        To be called where the symbols are written, so that they do not change meanwhile.
+        """
         symbols = self.demand.symbols.fork()
         demand = replace(self.demand, symbols=symbols)
         if "order" in self.demand.__dict__:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from bigfleet.decision import Plan
 from bigfleet.decision.matching import column_mask
 from bigfleet.explanation.situation import Situation
-from bigfleet.model import CapacityType, MachineState, Need, Requirement
+from bigfleet.model import CapacityType, MachineState, Need, Profile, Requirement
 from bigfleet.model.columns.machines import Flag
 from bigfleet.model.resources import is_uniform_multiple
 
@@ -127,6 +127,10 @@ class Supply:
             offer = self.offer(need, c)
             most = {name: max(amount, offer[name]) for name, amount in most.items()}
         return most
+
+    def offered_anywhere(self, need: Need) -> dict[str, int]:
+        """The same over all machines, whatever the need requires of them."""
+        return self.offered(replace(need, profile=Profile.of()))
 
     def fits_somewhere(self, need: Need) -> bool:
         """Whether some machine that matches is as large as a piece, in all that any offers."""

@@ -45,8 +45,8 @@ REMOVAL: Final[Mapping[BlockerKind, str]] = MappingProxyType(
         BlockerKind.QUOTA: "no quota slice limits the shard",
         BlockerKind.SPEND_LIMIT: "no spend limit is set",
         BlockerKind.PRIORITY: "the need has the highest priority there is, 2,147,483,647",
-        BlockerKind.AMOUNT: "the need asks for no more than all machines that match hold together, "
-        "but for one piece at least",
+        BlockerKind.AMOUNT: "the need asks for no more than all machines that match hold together; "
+        "where none matches, this removes nothing",
     }
 )
 """What "removed" means. The decision with this change decides whether something is a blocker."""

@@ -2,14 +2,16 @@
 the effect that is printed. The slow oracle decides on values that were changed independently.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
 
 from awkward import awkward_case
 from bigfleet.decision import Reason
-from bigfleet.explanation.blockers import candidates
+from bigfleet.explanation.blockers import Blocker, candidates
 from bigfleet.explanation.supply import Supply
+from bigfleet.model import MachineState, Need
 from compare import oracle_plan
 from explained import Told, changed, effect, met, situation_of, told_of, without
 from fleets import Case
@@ -45,9 +47,23 @@ def wrong_blockers(case: Case, told: Told) -> list[str]:
         possible = candidates(situation, need, Supply(situation), Reason.NONE)
         for size in (1, 2):
             for some in combinations(possible, size):
-                if met(without(case, members, some), members):
+                if asks_for_something(case, need, some) and met(
+                    without(case, members, some), members
+                ):
                     found.append(f"more than two are named, but met without {some}")
     return found
+
+
+def asks_for_something(case: Case, need: Need, blockers: Sequence[Blocker]) -> bool:
+    """Not so where all that is left out of it is on offer: then it is met by asking for nothing."""
+    left_out = {blocker.dimension for blocker in blockers if blocker.dimension}
+    asked = {name for name, amount in need.aggregate.items() if amount}
+    return not asked <= left_out or not any(
+        m.effective_allocatable.get(name)
+        for m in case.machines
+        for name in left_out
+        if m.state is not MachineState.FAILED and not m.excluded and not m.interruption_at_ns
+    )
 
 
 def wrong_remedies(case: Case, plan: OraclePlan, told: Told) -> list[str]:

@@ -143,6 +143,7 @@ class Life:
             disk=disk,
             offload=SimOffload(process, disk, rng, seconds=_QUICK),
             decide_in=SimOffload(process, disk, rng, seconds=_DECIDING),
+            explain_in=SimOffload(process, disk, rng, seconds=_QUICK),
             rng=rng,
             connect=self._connect,
             timer=clock.monotonic,

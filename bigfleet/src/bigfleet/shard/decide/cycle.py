@@ -52,6 +52,8 @@ class Outcome:
     machine_changes: int
     asked_at: int
     """When the demand it decided on was read, in Unix nanoseconds."""
+    carry: Carry
+    """What was remembered when it was decided."""
 
 
 class Inputs(Protocol):
@@ -151,7 +153,7 @@ class Cycle:
         marks.append(self.timer())
         await self.outputs.tell_withheld(self.number)
         unmet = self.outputs.show(
-            Outcome(self.number, trigger, now, plan, policy, accepted, changes, started)
+            Outcome(self.number, trigger, now, plan, policy, accepted, changes, started, carry)
         )
         marks.append(self.timer())
         record = self._record(trigger, started, marks, plan, accepted, changes, unmet, cpu_begin)

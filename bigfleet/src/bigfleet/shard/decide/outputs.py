@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision import ActionKind, Policy, Reason
+from bigfleet.explanation import Situation
 from bigfleet.observe.ages import TransitionAges
 from bigfleet.observe.cycles import CycleRecord, CycleRing
 from bigfleet.observe.shard import ShardMetrics
@@ -21,6 +22,7 @@ from bigfleet.shard.explain.attribution import attribute_phases, attribute_plan
 from bigfleet.shard.explain.failing_creates import Unserved
 from bigfleet.shard.explain.hints import Hints
 from bigfleet.shard.explain.ledger import Ledger
+from bigfleet.shard.explain.need_explanations import Basis
 from bigfleet.shard.explain.provisioning_latency import Asked
 from bigfleet.shard.explain.reclaim_audit import Forced
 from bigfleet.shard.explain.verdicts import Verdicts
@@ -101,7 +103,9 @@ class CycleOutputs:
             self.escalate()
         if len(self.asked):
             self.asked.decided(outcome.orders, self.ledger.unmet(), outcome.asked_at)
-        self.views = NeedViews(outcome.number, now, told.plan, policy, self.ledger.ages)
+        decided_on = Situation(plan.fleet, plan.demand, policy, outcome.carry, now)
+        basis = Basis(decided_on, plan, told.vain, told.failing)
+        self.views = NeedViews(outcome.number, now, told.plan, policy, self.ledger.ages, basis)
         connected = self.sessions.clusters()
         for hint in self.hints.updates(plan.fleet, plan.demand, connected, self._steady()):
             self.sessions.send(hint.cluster, hint.message, hint.key)

@@ -18,7 +18,7 @@ are left to the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from bigfleet.decision import ActionKind, Plan, Reason
 from bigfleet.decision.matching import Matcher
 from bigfleet.decision.plan import Verdicts
 from bigfleet.model import MachineState
-from bigfleet.model.columns import MachineColumns
+from bigfleet.model.columns import MachineColumns, Offering
 from bigfleet.shard.explain.deficits import Lacking
 from bigfleet.shard.providers.create_failures import CreateFailure
 from bigfleet.shard.providers.create_streaks import Run, Trouble
@@ -64,6 +64,10 @@ class Told:
     cause: I64
     """Per row: which of the runs leaves it unmet; -1 for none."""
     runs: tuple[Run, ...] = ()
+    vain: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Machines that rows claim and that are not to be had."""
+    failing: frozenset[Offering] = frozenset()
+    """Offerings whose Creates fail."""
 
     @classmethod
     def as_decided(cls, plan: Plan) -> Told:
@@ -108,7 +112,8 @@ class Unserved:
         caused = np.flatnonzero(cause >= 0)
         quota = np.array([run.cause is F.QUOTA for run in runs], np.bool_)
         v.reason[caused] = np.where(quota[cause[caused]], Reason.QUOTA, Reason.STOCK_OUT)
-        return Told(replace(plan, verdicts=v), cause, runs)
+        failing = frozenset(o for o in plan.fleet.classes.offerings if trouble.of(o) is not None)
+        return Told(replace(plan, verdicts=v), cause, runs, vain, failing)
 
     def _without(self, plan: Plan, vain: I64, of_class: I64) -> tuple[Verdicts, I64]:
         """Verdicts to write in, in which these machines are nothing; per row what fails, or -1."""

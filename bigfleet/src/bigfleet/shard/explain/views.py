@@ -15,6 +15,7 @@ import numpy.typing as npt
 from bigfleet.decision import Plan, Policy
 from bigfleet.decision.policy import TICK
 from bigfleet.model import MachineState, Need, Profile, Resources, format_resources
+from bigfleet.shard.explain.need_explanations import Basis
 from bigfleet.wire.needs import need_to_proto
 from bigfleet_api.v1alpha1 import provider_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
@@ -33,6 +34,25 @@ class NeedViews:
     policy: Policy
     ages: I64
     """Per number of a profile: for how many cycles in a row it has been unmet."""
+    basis: Basis | None = None
+    """What the cycle decided on, for explanations; None where there is none to decide again on."""
+
+    def selected(self, request: pb.InspectNeedsRequest) -> I64:
+        """Rows that pass the filters of a request; a folded row passes by any of its members."""
+        rows = self.rows(request.cluster_id)
+        wanted = {
+            "fingerprint": request.profile_fingerprint,
+            "group": request.group,
+            "size": request.size_class,
+        }
+        symbols, v = self.plan.demand.symbols, self.plan.verdicts
+        row_of = np.repeat(np.arange(len(v)), np.diff(v.members_at))
+        identity = self.plan.demand.identity[v.members]
+        passes = np.ones(len(identity), np.bool_)
+        for column, text in wanted.items():
+            if text:
+                passes &= symbols.identity_column(column)[identity] == symbols.texts.find(text)
+        return rows[np.isin(rows, row_of[passes])] if any(wanted.values()) else rows
 
     def rows(self, cluster: str = "") -> I64:
         """Rows of the plan, or of one cluster, by priority (highest first), arrival and cluster."""

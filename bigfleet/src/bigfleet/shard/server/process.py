@@ -82,12 +82,13 @@ async def serve(
     session should have to wait for.
     """
     parsing, deciding = Threads("parse", _PARSING_THREADS), Threads("decide", 1)
+    explaining = Threads("explain", 1)
     try:
         begun = timer()
         _log.info("loading the engine; the first time after an install compiles it")
         await deciding(warm_up)
         _log.info("engine ready", extra={"seconds": round(timer() - begun, 1)})
-        shard = await Shard.open(tuning, _world(tuning, serving, parsing, deciding))
+        shard = await Shard.open(tuning, _world(tuning, serving, parsing, deciding, explaining))
         tls = None if serving.tls is None else ServerTls(serving.tls, shard.metrics.tls_expiry)
         server = WireServer((SESSION_SERVICE, READ_SERVICE, ADMIN_SERVICE), tls)
         if serving.paused and not shard.pause.on:
@@ -112,6 +113,7 @@ async def serve(
     finally:
         parsing.close()
         deciding.close()
+        explaining.close()
         if serving.spans is not None:
             serving.spans.close()
 
@@ -149,7 +151,9 @@ async def _live(
         following.cancel()
 
 
-def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads) -> World:
+def _world(
+    tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads, explaining: Threads
+) -> World:
     audit = None
     if serving.audit_log is not None:
         audit = AuditLog(RotatingFile(serving.audit_log), parsing)
@@ -166,6 +170,7 @@ def _world(tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads
         disk=LocalDisk(serving.data_dir),
         offload=parsing,
         decide_in=deciding,
+        explain_in=explaining,
         # Ids only have to differ; asking the system for each would cost more than they are worth.
         rng=Random(SystemRandom().getrandbits(256)),
         connect=connect,

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from bigfleet.model import Machine, MachineState
 from bigfleet.model.columns import Demand, MachineColumns
 from bigfleet.shard.act.decisions import Decision, Decisions
+from bigfleet.shard.explain.need_explanations import NeedExplanations
 from bigfleet.shard.explain.scenario_export import ExportError, scenario_pieces
 from bigfleet.shard.explain.views import NeedViews
 from bigfleet.shard.ports import Offload
@@ -52,6 +53,11 @@ class Readable(Protocol):
         """The explanation of the last finished cycle; None before the first."""
         ...
 
+    @property
+    def explanations(self) -> NeedExplanations:
+        """What blocks unmet needs and what would help."""
+        ...
+
     def fleet(self) -> MachineColumns:
         """The machines as they are now."""
         ...
@@ -82,10 +88,14 @@ class ShardReadServicer(rpc.ShardReadServicer):
         if views is None:
             yield pb.InspectNeedsResponse(header=pb.InspectNeedsHeader())
             return
-        rows = views.rows(request.cluster_id)
+        rows, explanations = views.selected(request), self._shard.explanations
         yield pb.InspectNeedsResponse(header=views.header(len(rows)))
+        until = explanations.deadline()
         for row in rows[: request.limit or None].tolist():
-            yield pb.InspectNeedsResponse(need=views.view(row))
+            view = views.view(row)
+            if request.with_remedies and not view.satisfied and views.basis is not None:
+                view.explanation.CopyFrom(await explanations.of(views.basis, row, until))
+            yield pb.InspectNeedsResponse(need=view)
 
     async def ListMachines(  # noqa: N802
         self, request: pb.ListMachinesRequest, context: Context

@@ -39,6 +39,7 @@ from bigfleet.shard.demand.quarantine import Quarantine
 from bigfleet.shard.demand.rollups import RollUps
 from bigfleet.shard.demand.symbol_gc import Forgetting
 from bigfleet.shard.explain.ledger import Ledger, Shortfall
+from bigfleet.shard.explain.need_explanations import NeedExplanations
 from bigfleet.shard.explain.provisioning_latency import Asked
 from bigfleet.shard.explain.reclaim_audit import Forced
 from bigfleet.shard.machines.book import Book
@@ -78,6 +79,8 @@ class World:
     """For short work: parsing, files."""
     decide_in: Offload
     """For the decision, so that nothing waits behind it."""
+    explain_in: Offload
+    """For explanations that a person asks for: one at a time, and nothing waits behind them."""
     rng: Random
     connect: Connect
     timer: Callable[[], float]
@@ -171,6 +174,7 @@ class Shard:
             tuning.shard_id, self.book, self.executor, self.rails, lambda: self.cycle.number
         )
         self.deciding = RightOfWay()
+        self.explanations = NeedExplanations(world.explain_in, clock, self.deciding.wait)
         self._ready_at = clock.monotonic() + tuning.ready_after
         self._is_ready = False
         self._all_listed = False
@@ -218,6 +222,7 @@ class Shard:
 
     async def stop(self) -> None:
         """Take nothing more and let what runs end, within a few seconds."""
+        self.explanations.stop()
         self.sessions.stop()
         await self.executor.stop(STOP_SECONDS)
 

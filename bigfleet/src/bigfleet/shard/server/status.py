@@ -9,6 +9,7 @@ from typing import Final
 from bigfleet.model import Machine
 from bigfleet.model.columns import Demand, MachineColumns
 from bigfleet.shard.act.decisions import Decisions
+from bigfleet.shard.explain.need_explanations import NeedExplanations
 from bigfleet.shard.explain.views import NeedViews
 from bigfleet.shard.machines.orders import FOR_A_PERSON
 from bigfleet.shard.server.admin import ProviderState, ShardState
@@ -39,6 +40,11 @@ class Facade:
     def need_views(self) -> NeedViews | None:
         """The explanation of the last finished cycle; None before the first."""
         return self._shard.outputs.views
+
+    @property
+    def explanations(self) -> NeedExplanations:
+        """What blocks unmet needs and what would help."""
+        return self._shard.explanations
 
     def fleet(self) -> MachineColumns:
         """The machines as they are now."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.cli.quantities import readable
+from bigfleet.model.quantity_words import readable
 
 
 @pytest.mark.parametrize(
