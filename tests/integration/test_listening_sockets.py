@@ -55,8 +55,7 @@ def test_with_defaults_nothing_listens_but_on_loopback(machine: NewMachine) -> N
     ports = set().union(*PROCESSES.values())
 
     def all_listen() -> bool:
-        dead = [logs[number].read_text("utf-8") for number in machine.ended()]
-        assert not dead, dead
+        machine.check_alive()
         return ports <= {port for _, port in machine.listening()}
 
     eventually(all_listen, "every process listens", 60)

@@ -10,13 +10,14 @@ with it. Where the system allows no namespace, the test is skipped and says why.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -39,7 +40,7 @@ class NewMachine:
         self._hosts = dict(hosts or {})
         self._enter: tuple[str, ...] = ()
         self._holder: subprocess.Popen[str] | None = None
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._started: list[tuple[str, subprocess.Popen[bytes]]] = []
         self._folder = Path(tempfile.mkdtemp(prefix="machine-"))
 
     def __enter__(self) -> Self:
@@ -75,9 +76,9 @@ class NewMachine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for process in reversed(self._started):
+        for _, process in reversed(self._started):
             _signal(process, signal.SIGTERM)
-        for process in self._started:
+        for _, process in self._started:
             try:
                 process.wait(10)
             except subprocess.TimeoutExpired:
@@ -119,16 +120,29 @@ class NewMachine:
                 env=self.environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                 start_new_session=True,
             )  # fmt: skip
-        self._started.append(process)
+        self._started.append((command, process))
         return log
 
     def _within(self, cwd: Path | None, script: str) -> str:
         # Entering another mount namespace leaves the folder one is in.
         return f"cd {shlex.quote(str(cwd or self.home))}\n{script}"
 
-    def ended(self) -> Iterable[int]:
-        """Those of the started that have ended, by their order."""
-        return (n for n, process in enumerate(self._started) if process.poll() is not None)
+    def check_alive(self) -> None:
+        """Every command that was started is still running, or has ended well."""
+        for number, (command, process) in enumerate(self._started):
+            said = (self._folder / f"{number}.log").read_text("utf-8", errors="replace")
+            assert process.poll() in (None, 0), f"{command} ended:\n{said[-4000:]}"
+
+    def stop(self, command: re.Pattern[str]) -> None:
+        """As Ctrl-C does it: end the commands that look like this."""
+        kept = []
+        for words, process in self._started:
+            if command.match(words.removeprefix("exec ")) and process.poll() is None:
+                _signal(process, signal.SIGINT)
+                process.wait(30)
+                process.returncode = 0
+            kept.append((words, process))
+        self._started = kept
 
     def listening(self) -> set[tuple[str, int]]:
         """Every TCP socket that listens, as its address and port."""
