@@ -113,11 +113,13 @@ class Engine:
         )
         scratch = make_scratch(self._room, len(fleet), rows, classes, facts)
         gang_columns = {int(facts.domain_column[k]) for k in np.unique(rows.domain_key) if k >= 0}
+        domain_keys = len(facts.domain_column) if gang_columns else 0
         sc = refer(scratch)
         holdings = list_holdings(
             machines, ma, ref_ids, sc, ids, fleet.symbols.key_count, len(facts.reported),
-            exact[:-1], free, sorted(gang_columns - {-1}), int(facts.domain_count.max(initial=0)),
-            self._room, limited=policy.spend_limit_micro is not None or bool(policy.quotas),
+            exact[:-1], free, sorted(gang_columns - {-1}), domain_keys,
+            int(facts.domain_count.max(initial=0)), self._room,
+            limited=policy.spend_limit_micro is not None or bool(policy.quotas),
         )  # fmt: skip
         work = make_work(self._room, len(fleet), rows, classes, facts, fleet.symbols.identity_count)
         work.used[:], work.spend[:] = used, spend

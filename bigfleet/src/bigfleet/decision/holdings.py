@@ -105,6 +105,7 @@ def list_holdings(
     exact: I64,
     free: I64,
     gang_columns: Sequence[int],
+    domain_keys: int,
     domains: int,
     room: Room,
     *,
@@ -112,7 +113,8 @@ def list_holdings(
 ) -> Holdings:
     """Machines by whom they concern; ``loose`` is filled after round one.
 
-    ``machines``, ``ids`` and ``scratch`` are references for the kernels.
+    ``machines``, ``ids`` and ``scratch`` are references for the kernels; ``domain_keys`` is 0 where
+    there is no gang.
     """
     exact_at, bucket_at = starts(exact), starts(free)
     held, bucket, key, idle, coming, leaving = gather(machines, ids, exact_at, bucket_at)
@@ -130,6 +132,7 @@ def list_holdings(
     domain = np.zeros(len(everyone) * len(gang_columns), np.int32)
     for number, column in enumerate(gang_columns):
         by_domain(machines, everyone, column, number * len(everyone), domain_at[column], domain)
+    placed = domain_keys * len(columns.state)
     return Holdings(
         exact_at=exact_at,
         exact=held,
@@ -148,6 +151,10 @@ def list_holdings(
         group_at=np.zeros(clusters + 1, np.int64),
         group_end=np.zeros(clusters, np.int64),
         group_list=room.take("loose_group_list", (len(columns.state),), np.int32, None),
+        place=room.take("place", (placed, 7), np.int64, None),
+        place_at=np.zeros((domain_keys, clusters + 1), np.int64),
+        place_machine=room.take("place_machine", (placed,), np.int32, None),
+        place_known=np.zeros(domain_keys, np.uint8),
         bucket=bucket,
         bucket_at=bucket_at,
         bucket_end=bucket_at[1:],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bigfleet.decision.kernels.amounts import compare_cost, covered, subtract
+from bigfleet.decision.kernels.balanced import over_one_column, take_balanced
 from bigfleet.decision.kernels.heads import (
     CHAINED,
     best_head,
@@ -24,24 +25,9 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.sorting import sort_index
-from bigfleet.decision.kernels.spread import count_claim
 from bigfleet.decision.kernels.stamps import stamp_new
+from bigfleet.decision.kernels.supply import take
 from bigfleet.model.columns.jit import inner
-
-
-@inner
-def take(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, r: int, m: int, sign: int
-) -> None:
-    """Take a machine for a row, or (sign -1) give it back."""
-    wo.taken[m] = r if sign > 0 else -1
-    if ma.state[m] == SPECULATIVE:
-        c = ma.cls[m]
-        wo.used[cl.pool[c]] += sign
-        if cl.elastic[c]:
-            wo.spend[0] += sign * cl.price[c]
-    if ro.spread[r] < ro.spread[r + 1]:
-        count_claim(ma, ro, fa, wo, r, m, sign)
 
 
 @inner
@@ -54,9 +40,11 @@ def acquire(
     if covered(sc.left, width):
         return 0
     heads = fill_heads(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
-    plain = (
-        width == 1 and ro.spread[r] == ro.spread[r + 1] and fa.limits[0] < 0 and not fa.limits[2]
-    )
+    unlimited = fa.limits[0] < 0 and not fa.limits[2]
+    over = over_one_column(ro, fa, r) if ro.domain_key[r] < 0 and unlimited else -1
+    if over >= 0:
+        return take_balanced(ma, cl, ids, ro, fa, wo, sc, r, over, heads)
+    plain = width == 1 and ro.spread[r] == ro.spread[r + 1] and unlimited
     takes = 0
     while not covered(sc.left, width):
         rate_heads(ma, cl, ro, fa, wo, sc, r, heads)

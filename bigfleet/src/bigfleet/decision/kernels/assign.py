@@ -28,6 +28,7 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.loose import claim_loose, group_loose
+from bigfleet.decision.kernels.places import renew_places
 from bigfleet.model.columns.jit import inner
 
 
@@ -76,12 +77,26 @@ def credit_gangs(
         if ro.domain_key[r] >= 0:
             choose_in_credit(ma, cl, ids, ro, fa, ho, wo, sc, r, sizes)
             claim_exact(ma, cl, ids, ro, fa, ho, wo, sc, r)
+            if _shares_stamps(ids, ro, fa, r):
+                renew_places(ho)
     for r in range(rows):
         if ro.domain_key[r] >= 0:
             claim_key(ma, cl, ids, ro, fa, ho, wo, sc, r)
             hold_old_domains(ma, ids, ro, fa, ho, wo, r)
+            if _shares_stamps(ids, ro, fa, r):
+                renew_places(ho)
     for i in range(wo.log_size[0]):
         note(wo, -2 - wo.log[i])
+
+
+@inner
+def _shares_stamps(ids: Identities, ro: Rows, fa: Facts, r: int) -> bool:
+    """A folded row has the gang's key too: what the gang claims may count as left for others."""
+    key = ids.key[ro.member[ro.members[r]]]
+    for i in range(fa.key_rows[key], fa.key_rows[key + 1]):
+        if ro.domain_key[fa.key_row[i]] < 0:
+            return True
+    return False
 
 
 @inner
@@ -92,6 +107,7 @@ def credit_loose(
     """Round two for all rows."""
     for r in range(rows):
         claim_loose(ma, cl, ids, ro, fa, ho, wo, sc, r)
+    renew_places(ho)
 
 
 @inner

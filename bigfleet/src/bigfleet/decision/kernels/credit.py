@@ -38,7 +38,7 @@ def claim_exact(
     """Round one: machines stamped for exactly this row."""
     lo, hi = ho.exact_at[r], ho.exact_at[r + 1]
     if lo < hi and not _claim_all(ma, cl, ro, fa, ho, wo, sc, r, lo, hi):
-        _claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact, lo, hi)
+        claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact, lo, hi)
 
 
 @inner
@@ -107,11 +107,11 @@ def claim_key(
                     sc.takes[size] = m
                     size += 1
     if size > 0:
-        _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
+        claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
 
 
 @inner
-def _claim_from(
+def claim_from(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, machines: I32, lo: int, hi: int,
 ) -> None:  # fmt: skip
@@ -148,7 +148,7 @@ def keep_from(
     r: int, size: int,
 ) -> None:  # fmt: skip
     """Claim leaving machines back (``sc.takes``), and remember that their drains are called off."""
-    _claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
+    claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
     for i in range(size):
         if wo.claim[sc.takes[i]] == r:
             wo.kept[sc.takes[i]] = 1

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from bigfleet.decision.kernels.acquire import acquire, commit, give_back, note, take
+from bigfleet.decision.kernels.acquire import acquire, commit, give_back, note
 from bigfleet.decision.kernels.amounts import covered, domain_of, fits, look_at, subtract
 from bigfleet.decision.kernels.classify import owner_of
 from bigfleet.decision.kernels.domains import free_sums, limited_sums, limits_bind
 from bigfleet.decision.kernels.layout import (
     I64,
     PINNED,
+    PLACE_CLASS,
+    PLACE_COUNT,
+    PLACE_CREDITABLE,
+    PLACE_DOMAIN,
+    PLACE_HELD_AT,
     Classes,
     Facts,
     Holdings,
@@ -18,6 +23,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.places import make_places
 from bigfleet.decision.kernels.ranking import (
     covers,
     here,
@@ -26,8 +32,14 @@ from bigfleet.decision.kernels.ranking import (
     present,
     some_domain_covers,
 )
-from bigfleet.decision.kernels.supply import available, suits
-from bigfleet.decision.kernels.yielding import might_yield, yield_sums
+from bigfleet.decision.kernels.supply import available, suits, take
+from bigfleet.decision.kernels.yielding import (
+    add_yield,
+    holds_in_domain,
+    might_yield,
+    tells_by_domain,
+    yield_sums,
+)
 from bigfleet.model.columns.jit import inner
 
 STAMPED, OTHER, OWNED = 0, 1, 2
@@ -40,9 +52,16 @@ def _put(
 ) -> None:  # fmt: skip
     """Add one machine to its domain's part; ``sizes[0]`` counts the domains touched."""
     domain = domain_of(ma, fa, ro.domain_key[r], m)
-    if domain < 0:
-        return
-    look_at(cl, ro, fa, sc, r, ma.cls[m])
+    if domain >= 0:
+        _put_many(cl, ro, fa, sc, r, domain, ma.cls[m], part, 1, sizes)
+
+
+@inner
+def _put_many(
+    cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, domain: int, c: int, part: int,
+    count: int, sizes: I64,
+) -> None:  # fmt: skip
+    look_at(cl, ro, fa, sc, r, c)
     if sc.mark[domain] != sc.clock[0]:
         sc.mark[domain] = sc.clock[0]
         sc.dom_list[sizes[0]] = domain
@@ -53,15 +72,15 @@ def _put(
             sc.dom_other[domain, j] = 0
             sc.dom_free[domain, j] = 0
     for j in range(ro.width[r]):
-        give = sc.give[ma.cls[m], j]
+        give = count * sc.give[c, j]
         if part == STAMPED:
             sc.dom_stamped[domain, j] += give
         elif part == OTHER:
             sc.dom_other[domain, j] += give
         else:
             sc.dom_free[domain, j] += give
-    sc.dom_count[domain] += 1
-    sizes[1 + part] += 1
+    sc.dom_count[domain] += count
+    sizes[1 + part] += count
 
 
 @inner
@@ -74,25 +93,72 @@ def holdings(
     for i in range(len(sizes)):
         sizes[i] = 0
     key = ids.key[ro.member[ro.members[r]]]
+    others = _put_others(ma, cl, ids, ro, fa, ho, wo, sc, r, key, sizes)
     for i in range(fa.key_rows[key], fa.key_rows[key + 1]):
         other = fa.key_row[i]
         for j in range(ho.exact_at[other], ho.exact_at[other + 1]):
             m = ho.exact[j]
             if wo.claim[m] < 0 and ids.key[ma.stamp[m]] == key and fits(ma, ro, fa, r, m):
                 _put(ma, cl, ro, fa, sc, r, m, STAMPED, sizes)
+                if others and _in_places(cl, ro, r, other, ma.cls[m]):
+                    _take_out(ma, cl, ro, fa, sc, r, m, sizes)
+    first = ids.first[key]
     for j in range(ho.key_at[key], ho.key_at[key + 1]):
-        if wo.claim[ho.key[j]] < 0 and fits(ma, ro, fa, r, ho.key[j]):
-            _put(ma, cl, ro, fa, sc, r, ho.key[j], STAMPED, sizes)
+        m = ho.key[j]
+        if wo.claim[m] < 0 and fits(ma, ro, fa, r, m):
+            _put(ma, cl, ro, fa, sc, r, m, STAMPED, sizes)
+            if others and _in_places(cl, ro, r, first, ma.cls[m]):
+                _take_out(ma, cl, ro, fa, sc, r, m, sizes)
     for j in range(ho.idle_at[key], ho.idle_at[key + 1]):
         if fits(ma, ro, fa, r, ho.idle[j]):
             _put(ma, cl, ro, fa, sc, r, ho.idle[j], STAMPED, sizes)
     for j in range(ho.coming_at[key], ho.coming_at[key + 1]):
         if not wo.kept[ho.coming[j]] and fits(ma, ro, fa, r, ho.coming[j]):
             _put(ma, cl, ro, fa, sc, r, ho.coming[j], STAMPED, sizes)
-    cluster = ro.cluster[r]
-    for j in range(ho.loose_at[cluster], ho.loose_at[cluster + 1]):
-        if _creditable(ma, cl, ids, ro, fa, wo, r, ho.loose[j], key):
-            _put(ma, cl, ro, fa, sc, r, ho.loose[j], OTHER, sizes)
+
+
+@inner
+def _in_places(cl: Classes, ro: Rows, r: int, owner: int, c: int) -> bool:
+    """A machine stamped for the gang was counted among others: a plain row, folded, owns it too."""
+    return ro.domain_key[owner] < 0 and not (ro.interruption[r] == PINNED and cl.risky[c])
+
+
+@inner
+def _take_out(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int, sizes: I64
+) -> None:
+    """What is stamped for the gang does not count among others as well."""
+    domain = domain_of(ma, fa, ro.domain_key[r], m)
+    if domain >= 0:
+        _put_many(cl, ro, fa, sc, r, domain, ma.cls[m], OTHER, -1, sizes)
+
+
+@inner
+def _put_others(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
+    sc: Scratch, r: int, key: int, sizes: I64,
+) -> bool:  # fmt: skip
+    """Add what else the gang could credit; whether by places, its own stamps included."""
+    cluster, domain_key = ro.cluster[r], ro.domain_key[r]
+    if not tells_by_domain(ro, fa, r):
+        for j in range(ho.loose_at[cluster], ho.loose_at[cluster + 1]):
+            if _creditable(ma, cl, ids, ro, fa, wo, r, ho.loose[j], key):
+                _put(ma, cl, ro, fa, sc, r, ho.loose[j], OTHER, sizes)
+        return False
+    make_places(ma, ids, ro, fa, ho, wo, sc, domain_key)
+    for p in range(ho.place_at[domain_key, cluster], ho.place_at[domain_key, cluster + 1]):
+        domain, c = ho.place[p, PLACE_DOMAIN], ho.place[p, PLACE_CLASS]
+        if _creditable_place(cl, ro, fa, ho, r, p) and holds_in_domain(ro, r, domain):
+            _put_many(cl, ro, fa, sc, r, domain, c, OTHER, ho.place[p, PLACE_COUNT], sizes)
+    return True
+
+
+@inner
+def _creditable_place(cl: Classes, ro: Rows, fa: Facts, ho: Holdings, r: int, p: int) -> bool:
+    c = ho.place[p, PLACE_CLASS]
+    if not ho.place[p, PLACE_CREDITABLE] or not fa.matches[ro.match[r], c]:
+        return False
+    return not (ro.interruption[r] == PINNED and cl.risky[c])
 
 
 @inner
@@ -186,14 +252,21 @@ def _without_mine(
     What carries its key but no row's fingerprint belongs to the first row of that key, which is no
     lower than this one: it never yields.
     """
-    key = ids.key[ro.member[ro.members[r]]]
+    key, domain_key = ids.key[ro.member[ro.members[r]]], ro.domain_key[r]
+    by_places = tells_by_domain(ro, fa, r)
     for i in range(fa.key_rows[key], fa.key_rows[key + 1]):
         other = fa.key_row[i]
+        if by_places and ro.domain_key[other] < 0:
+            continue
         for j in range(ho.exact_at[other], ho.exact_at[other + 1]):
             m = ho.exact[j]
             if wo.claim[m] < 0 and ids.key[ma.stamp[m]] == key:
                 _correct(ma, cl, ids, ro, fa, sc, r, m, sign)
     cluster = ro.cluster[r]
+    if by_places:
+        for p in range(ho.place_at[domain_key, cluster], ho.place_at[domain_key, cluster + 1]):
+            _correct_place(cl, ro, fa, ho, sc, r, p, sign)
+        return
     for j in range(ho.loose_at[cluster], ho.loose_at[cluster + 1]):
         if _creditable(ma, cl, ids, ro, fa, wo, r, ho.loose[j], key):
             _correct(ma, cl, ids, ro, fa, sc, r, ho.loose[j], sign)
@@ -206,9 +279,18 @@ def _correct(
 ) -> None:  # fmt: skip
     domain = domain_of(ma, fa, ro.domain_key[r], m)
     if domain >= 0 and might_yield(ma, cl, ids, ro, fa, sc, r, m):
-        for j in range(ro.width[r]):
-            sc.yields[domain, j] += sign * sc.give[ma.cls[m], j]
-        sc.yield_count[domain] += sign
+        add_yield(ro, sc, r, domain, ma.cls[m], sign)
+
+
+@inner
+def _correct_place(
+    cl: Classes, ro: Rows, fa: Facts, ho: Holdings, sc: Scratch, r: int, p: int, sign: int
+) -> None:
+    domain, c = ho.place[p, PLACE_DOMAIN], ho.place[p, PLACE_CLASS]
+    if ho.place[p, PLACE_HELD_AT] >= ro.priority[r] or not _creditable_place(cl, ro, fa, ho, r, p):
+        return
+    if suits(cl, ro, fa, sc, r, c) and holds_in_domain(ro, r, domain):
+        add_yield(ro, sc, r, domain, c, sign * ho.place[p, PLACE_COUNT])
 
 
 # -- taking ----------------------------------------------------------------------------------

@@ -273,7 +273,7 @@ def best_head(ro: Rows, sc: Scratch, r: int, heads: int) -> int:
             y = sc.head_x[best]
             if x > y + _CLOSE * y:
                 continue
-            if x >= y - _CLOSE * y and not _better(sc, width, h, best):
+            if x >= y - _CLOSE * y and not better(sc, width, h, best):
                 continue
         best, tier = h, t
         sc.head_x[h] = x
@@ -281,7 +281,7 @@ def best_head(ro: Rows, sc: Scratch, r: int, heads: int) -> int:
 
 
 @inner
-def _better(sc: Scratch, width: int, a: int, b: int) -> bool:
+def better(sc: Scratch, width: int, a: int, b: int) -> bool:
     """Head ``a`` before head ``b`` of the same tier, exactly."""
     sign = compare_cost(
         sc.head_cost[a], sc.give[sc.head_cls[a]], sc.head_cost[b], sc.give[sc.head_cls[b]],

@@ -36,6 +36,12 @@ PINNED = 27
 """Columns of ``Holdings.group``: the class; 1 where stamped for a live row; the place of the state;
 the reclamation penalty; the first unclaimed machine in ``loose`` and in ``loose_by_stamp``, and the
 end of both; 1 where sequence numbers differ."""
+(
+    PLACE_DOMAIN, PLACE_CLASS, PLACE_HELD_AT, PLACE_CREDITABLE, PLACE_COUNT, PLACE_START,
+    PLACE_NEXT,
+) = range(7)  # fmt: skip
+"""Columns of ``Holdings.place``: what its machines have in common (see `places`), how many there
+are, where they begin in ``place_machine``, and another place of the same domain."""
 MOST_MONEY = (1 << 63) - 1
 """Micro-dollars that are counted: prices that add up to more are as dear as this, and not less."""
 
@@ -189,6 +195,13 @@ class Holdings(NamedTuple):
     group_end: I64
     """end of those that still have a machine"""
     group_list: I32
+    place: I64
+    """[place, 7]: see ``PLACE_DOMAIN`` and those after it"""
+    place_at: I64
+    """[domain key, cluster]: start of the cluster's places"""
+    place_machine: I32
+    place_known: U8
+    """per domain key: its places are made"""
     bucket: I32
     """free machines by (state, class)"""
     bucket_at: I64

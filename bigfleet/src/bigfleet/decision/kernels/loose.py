@@ -14,13 +14,14 @@ import numpy as np
 
 from bigfleet.decision.kernels.amounts import (
     covered,
+    fits,
     holds_masks,
     in_domain,
     look_at,
     reduces,
 )
 from bigfleet.decision.kernels.classify import owner_of, penalty_rank
-from bigfleet.decision.kernels.credit import claim
+from bigfleet.decision.kernels.credit import claim, claim_from
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     CONFIGURING,
@@ -44,6 +45,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.places import left_in_domain, make_places
 from bigfleet.decision.kernels.sorting import sift, sort_index
 from bigfleet.model.columns.jit import inner
 
@@ -153,7 +155,13 @@ def claim_loose(
     What is stamped for this row itself and still loose does not make its deficit smaller: round
     one would have claimed it.
     """
-    if covered(wo.left[r], ro.width[r]) or (ro.domain_key[r] >= 0 and wo.domain[r] < 0):
+    key = ro.domain_key[r]
+    if covered(wo.left[r], ro.width[r]) or (key >= 0 and wo.domain[r] < 0):
+        return
+    if key >= 0 and fa.domain_column[key] >= 0:
+        make_places(ma, ids, ro, fa, ho, wo, sc, key)
+        left = left_in_domain(ho, wo, sc, key, ro.cluster[r], wo.domain[r])
+        _claim_in_domain(ma, cl, ids, ro, fa, wo, sc, r, left)
         return
     found = _groups_for(ma, cl, ro, fa, ho, wo, sc, r)
     for wants_unit in range(1, -1, -1):
@@ -170,6 +178,29 @@ def claim_loose(
                 _claim_best(ma, cl, ids, ro, fa, ho, wo, sc, r, heads)
             if covered(wo.left[r], ro.width[r]):
                 return
+
+
+@inner
+def _claim_in_domain(
+    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int,
+    left: int,
+) -> None:  # fmt: skip
+    """A gang's claims among the machines of its domain, which are in ``sc.chain``."""
+    for wants_unit in range(1, -1, -1):
+        for owned in range(2):
+            size = 0
+            for i in range(left):
+                m = sc.chain[i]
+                c = ma.cls[m]
+                if not fits(ma, ro, fa, r, m) or (ro.interruption[r] == PINNED and cl.risky[c]):
+                    continue
+                flags = look_at(cl, ro, fa, sc, r, c)
+                if (owner_of(ids, ma.stamp[m]) >= 0) == bool(owned):
+                    if bool(flags & COVERS_UNIT) == bool(wants_unit):
+                        sc.takes[size] = m
+                        size += 1
+            if size > 0:
+                claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
 
 
 @inner

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigfleet.decision.kernels.acquire import acquire, commit, take
+from bigfleet.decision.kernels.acquire import acquire, commit
 from bigfleet.decision.kernels.amounts import (
     compare_cost,
     covered,
@@ -39,7 +39,7 @@ from bigfleet.decision.kernels.layout import (
 from bigfleet.decision.kernels.sorting import sink
 from bigfleet.decision.kernels.spread import count_claim, has_room
 from bigfleet.decision.kernels.stamps import stamp_new, unname
-from bigfleet.decision.kernels.supply import satisfied, suits
+from bigfleet.decision.kernels.supply import satisfied, suits, take
 from bigfleet.model.columns.jit import inner, jit
 
 _VOLUNTARY = 600

@@ -8,7 +8,7 @@ machines reserved for others, drains to call off) is not proposed but served at 
 
 from __future__ import annotations
 
-from bigfleet.decision.kernels.acquire import commit, take
+from bigfleet.decision.kernels.acquire import commit
 from bigfleet.decision.kernels.amounts import covered, look_at
 from bigfleet.decision.kernels.assign import expect, serve_plain, serve_row
 from bigfleet.decision.kernels.layout import (
@@ -23,6 +23,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.supply import take
 from bigfleet.model.columns.jit import inner
 
 PROPOSALS, CONFLICTS, RECOMPUTED = 1, 2, 3

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigfleet.decision.kernels.acquire import dearest_first, note, take
+from bigfleet.decision.kernels.acquire import dearest_first, note
 from bigfleet.decision.kernels.amounts import look_at, subtract
 from bigfleet.decision.kernels.layout import I64, Classes, Facts, Machines, Rows, Scratch, Work
 from bigfleet.decision.kernels.stamps import unname
+from bigfleet.decision.kernels.supply import take
 from bigfleet.model.columns.jit import inner
 
 

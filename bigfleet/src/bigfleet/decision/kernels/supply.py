@@ -8,6 +8,7 @@ from bigfleet.decision.kernels.layout import (
     COVERS_UNIT,
     IDLE,
     OFFERS_ALL,
+    SPECULATIVE,
     Classes,
     Facts,
     Identities,
@@ -16,6 +17,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.spread import count_claim
 from bigfleet.model.columns.jit import inner
 
 
@@ -87,3 +89,18 @@ def within_spend(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
     if limit < 0 or not cl.elastic[c] or cl.price[c] == 0:
         return True
     return bool(cl.price[c] <= limit - wo.spend[0])
+
+
+@inner
+def take(
+    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, r: int, m: int, sign: int
+) -> None:
+    """Take a machine for a row, or (sign -1) give it back."""
+    wo.taken[m] = r if sign > 0 else -1
+    if ma.state[m] == SPECULATIVE:
+        c = ma.cls[m]
+        wo.used[cl.pool[c]] += sign
+        if cl.elastic[c]:
+            wo.spend[0] += sign * cl.price[c]
+    if ro.spread[r] < ro.spread[r + 1]:
+        count_claim(ma, ro, fa, wo, r, m, sign)

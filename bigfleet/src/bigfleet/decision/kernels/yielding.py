@@ -32,7 +32,7 @@ _DOMAIN, _CLASS, _HELD_AT, _COUNT, _NEXT = range(5)
 
 
 @inner
-def _held_at(ma: Machines, ids: Identities, ro: Rows, fa: Facts, m: int) -> int:
+def held_at(ma: Machines, ids: Identities, ro: Rows, fa: Facts, m: int) -> int:
     """The priority above which a machine yields."""
     if ma.state[m] != CONFIGURED or ma.flags[m] & (UNUSABLE | LEAVING):
         return _NEVER
@@ -51,7 +51,7 @@ def might_yield(
     ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int
 ) -> bool:
     """Excess, or held by a need that is strictly lower: what phase 2 may be able to take."""
-    if _held_at(ma, ids, ro, fa, m) >= ro.priority[r]:
+    if held_at(ma, ids, ro, fa, m) >= ro.priority[r]:
         return False
     return suits(cl, ro, fa, sc, r, ma.cls[m]) and fits(ma, ro, fa, r, m)
 
@@ -67,31 +67,40 @@ def yield_sums(
         sc.yield_count[d] = 0
         for j in range(sc.yields.shape[1]):
             sc.yields[d, j] = 0
-    if _tells_by_domain(ro, fa, r):
+    if tells_by_domain(ro, fa, r):
         _add_groups(ma, cl, ids, ro, fa, sc, r)
     else:
         for m in ma.order:
             if ma.state[m] == CONFIGURED and might_yield(ma, cl, ids, ro, fa, sc, r, m):
                 domain = domain_of(ma, fa, ro.domain_key[r], m)
                 if domain >= 0:
-                    _add(ro, sc, r, domain, ma.cls[m], 1)
+                    add_yield(ro, sc, r, domain, ma.cls[m], 1)
     sc.yield_type[_TYPE] = ro.gang_type[r]
     sc.yield_type[_PRIORITY] = ro.priority[r]
 
 
 @inner
-def _add(ro: Rows, sc: Scratch, r: int, domain: int, c: int, count: int) -> None:
+def add_yield(ro: Rows, sc: Scratch, r: int, domain: int, c: int, count: int) -> None:
     for j in range(ro.width[r]):
         sc.yields[domain, j] += count * sc.give[c, j]
     sc.yield_count[domain] += count
 
 
 @inner
-def _tells_by_domain(ro: Rows, fa: Facts, r: int) -> bool:
+def tells_by_domain(ro: Rows, fa: Facts, r: int) -> bool:
     """Class and domain tell whether a machine holds all requirements of the gang."""
     column = fa.domain_column[ro.domain_key[r]]
     for i in range(ro.masks[r], ro.masks[r + 1]):
         if ro.mask_column[ro.mask[i]] != column:
+            return False
+    return True
+
+
+@inner
+def holds_in_domain(ro: Rows, r: int, domain: int) -> bool:
+    """Machines of a domain hold what the gang asks of its column; after ``tells_by_domain``."""
+    for i in range(ro.masks[r], ro.masks[r + 1]):
+        if not ro.mask_value[ro.mask[i], domain + 1]:
             return False
     return True
 
@@ -106,12 +115,8 @@ def _add_groups(
         domain, c = sc.groups[g, _DOMAIN], sc.groups[g, _CLASS]
         if sc.groups[g, _HELD_AT] >= ro.priority[r] or not suits(cl, ro, fa, sc, r, c):
             continue
-        holds = True
-        for i in range(ro.masks[r], ro.masks[r + 1]):
-            if not ro.mask_value[ro.mask[i], domain + 1]:
-                holds = False
-        if holds:
-            _add(ro, sc, r, domain, c, sc.groups[g, _COUNT])
+        if holds_in_domain(ro, r, domain):
+            add_yield(ro, sc, r, domain, c, sc.groups[g, _COUNT])
 
 
 @inner
@@ -121,13 +126,13 @@ def _group(ma: Machines, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, key:
     for d in range(len(sc.group_head)):
         sc.group_head[d] = -1
     for m in ma.order:
-        held_at = _held_at(ma, ids, ro, fa, m)
+        above = held_at(ma, ids, ro, fa, m)
         domain = domain_of(ma, fa, key, m)
-        if held_at == _NEVER or domain < 0:
+        if above == _NEVER or domain < 0:
             continue
         before, g = -1, sc.group_head[domain]
         while g >= 0:
-            if sc.groups[g, _CLASS] == ma.cls[m] and sc.groups[g, _HELD_AT] == held_at:
+            if sc.groups[g, _CLASS] == ma.cls[m] and sc.groups[g, _HELD_AT] == above:
                 break
             before, g = g, sc.groups[g, _NEXT]
         if g < 0:
@@ -135,7 +140,7 @@ def _group(ma: Machines, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, key:
             size += 1
             sc.groups[g, _DOMAIN] = domain
             sc.groups[g, _CLASS] = ma.cls[m]
-            sc.groups[g, _HELD_AT] = held_at
+            sc.groups[g, _HELD_AT] = above
             sc.groups[g, _COUNT] = 0
         elif before >= 0:
             sc.groups[before, _NEXT] = sc.groups[g, _NEXT]
