@@ -65,6 +65,8 @@ def differences(plan: Plan, expected: OraclePlan) -> list[str]:
         found.append(f"only the engine: {action}")
     for action in sorted(theirs - mine):
         found.append(f"only the oracle: {action}")
+    if plan.frozen != expected.frozen or plan.carry.frozen != expected.carry.frozen:
+        found.append(f"frozen: {sorted(plan.frozen)} against {sorted(expected.frozen)}")
     if len(plan.actions) != len(expected.actions):
         found.append(f"{len(plan.actions)} actions against {len(expected.actions)}")
     stamps, meant = stamps_of(plan)

@@ -111,6 +111,8 @@ class _UnmetReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_UnmetReas
     """The cluster could not render the data a new node starts with."""
     UNMET_REASON_PAUSED: _UnmetReason.ValueType  # 104
     """The shard is paused."""
+    UNMET_REASON_FROZEN: _UnmetReason.ValueType  # 105
+    """The cluster's demand is too much work for the shard: it keeps its machines and gets none."""
 
 class UnmetReason(_UnmetReason, metaclass=_UnmetReasonEnumTypeWrapper):
     """Why a need is unmet."""
@@ -135,6 +137,8 @@ UNMET_REASON_BOOTSTRAP_ERROR: UnmetReason.ValueType  # 103
 """The cluster could not render the data a new node starts with."""
 UNMET_REASON_PAUSED: UnmetReason.ValueType  # 104
 """The shard is paused."""
+UNMET_REASON_FROZEN: UnmetReason.ValueType  # 105
+"""The cluster's demand is too much work for the shard: it keeps its machines and gets none."""
 Global___UnmetReason: _TypeAlias = UnmetReason  # noqa: Y015
 
 @_typing.final

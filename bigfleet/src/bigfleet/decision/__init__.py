@@ -2,6 +2,8 @@
 
 The package follows the pipeline:
 
+    work_budget which clusters are left out, so that one cannot cost the others
+    cancel_word how a decision is ended early, as a whole
     tables      columns in one scale, classes with their costs
     matching    requirements against classes; domains: gangs' and spreads' topology
     normalise   gangs that fit on one machine fold; rows in the total order
@@ -11,6 +13,7 @@ The package follows the pipeline:
     finish      plan: actions, stamps, verdicts, next carry; explain: reasons in words
 """
 
+from bigfleet.decision.cancel_word import CancelWord, DecisionCancelledError
 from bigfleet.decision.carry import BackOff, Carry, ClockSet
 from bigfleet.decision.engine import Engine
 from bigfleet.decision.kinds import ActionKind, Reason
@@ -21,9 +24,11 @@ __all__ = [
     "Action",
     "ActionKind",
     "BackOff",
+    "CancelWord",
     "Carry",
     "ClockSet",
     "Counters",
+    "DecisionCancelledError",
     "Engine",
     "Plan",
     "Policy",

@@ -77,6 +77,8 @@ class Carry:
     stock_outs: Mapping[Offering, BackOff] = field(default_factory=dict)
     bootstraps: Mapping[str, BackOff] = field(default_factory=dict)
     drain_seconds: Mapping[Offering, float] = field(default_factory=dict)
+    frozen: frozenset[str] = frozenset()
+    """Clusters that the last cycle left out."""
 
     def with_stock_out(self, offering: Offering, now: int) -> Carry:
         """A Create of this offering failed for lack of capacity: keep off it for a while."""

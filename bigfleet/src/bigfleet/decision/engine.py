@@ -4,7 +4,7 @@ A pure function. ``Engine`` only keeps what can be derived again from the argume
 holds which requirements, what rows are apart from their amounts) and memory to work in; two engines
 given the same arguments give the same plan, bit for bit.
 
-    normalise -> credit -> assign -> preempt -> reclaim, release -> verdicts
+    divide -> normalise -> credit -> assign -> preempt -> reclaim, release -> verdicts
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bigfleet.decision.arrange import Arranger
+from bigfleet.decision.cancel_word import CancelWord
 from bigfleet.decision.carry import Carry
 from bigfleet.decision.concurrency import assign_with_workers
 from bigfleet.decision.cycle import Cycle
@@ -43,6 +44,7 @@ from bigfleet.decision.policy import Policy
 from bigfleet.decision.tables import Tables
 from bigfleet.decision.victims import nobody, victims_of
 from bigfleet.decision.work import Room, make_scratch, make_work
+from bigfleet.decision.work_budget import Share, WorkBudget
 from bigfleet.model.columns import Demand, MachineColumns
 
 Clock = Callable[[], float]
@@ -58,6 +60,9 @@ class Engine:
     """Decides; give it a clock to have the phases timed."""
 
     clock: Clock = _no_clock
+    cancel: CancelWord = field(default_factory=CancelWord)
+    """Set it from any thread to have `decide` raise DecisionCancelledError soon."""
+    _budget: WorkBudget = field(default_factory=WorkBudget)
     _matcher: Matcher = field(default_factory=Matcher)
     _tables: Tables = field(default_factory=Tables)
     _normaliser: Normaliser = field(default_factory=Normaliser)
@@ -74,16 +79,17 @@ class Engine:
         carry: Carry | None = None,
         now: int = 0,
     ) -> Plan:
-        """One cycle."""
+        """One cycle; DecisionCancelledError where it was cancelled."""
         policy, carry = policy or Policy(), carry or Carry()
         times = [self.clock()]
-        cycle = self._normalise(fleet, demand, policy, carry, now)
+        share = self._budget.divide(fleet, demand, policy)
+        cycle = self._normalise(fleet, share.decided, policy, carry, now)
         times.append(self.clock())
         counters = self._assign(cycle, policy)
         times.append(self.clock())
         self._preempt(cycle, fleet, policy)
         times.append(self.clock())
-        plan = self._reclaim(cycle, fleet, demand, policy, carry, now, counters)
+        plan = self._reclaim(cycle, fleet, share, policy, carry, now, counters)
         times.append(self.clock())
         for name, start, end in zip(PHASES, times, times[1:], strict=False):
             plan.seconds[name] = end - start
@@ -100,13 +106,16 @@ class Engine:
         topology = Topology(fleet, self._matcher)
         machines = _machines(fleet, policy, now)
         base = max(carry.last_sequence + 1, now)
+        self.cancel.check()
         normal = self._normaliser.normalise(machines, demand, amounts, topology, carry.folds, base)
+        self.cancel.check()
         arranged = self._arranger.arrange(demand, amounts, normal, topology, clusters)
         machines = machines._replace(columns=topology.stacked_columns())
         rows, ids = arranged.rows, arranged.identities
         ma, ref_ids = refer(machines), refer(ids)
         cl = self._classes.get((classes,), (), lambda: refer(classes))
         used, spend = np.zeros(max(1, len(fleet.classes.pools)), np.int64), np.zeros(1, np.int64)
+        self.cancel.check()
         exact, free = survey(ma, cl, ref_ids, len(normal), used, spend)
         facts, names = self._facts.facts_of(
             fleet, arranged, topology, clusters, amounts, policy, classes, free
@@ -121,7 +130,15 @@ class Engine:
             int(facts.domain_count.max(initial=0)), self._room,
             limited=policy.spend_limit_micro is not None or bool(policy.quotas),
         )  # fmt: skip
-        work = make_work(self._room, len(fleet), rows, classes, facts, fleet.symbols.identity_count)
+        work = make_work(
+            self._room,
+            len(fleet),
+            rows,
+            classes,
+            facts,
+            fleet.symbols.identity_count,
+            self.cancel.cell,
+        )
         work.used[:], work.spend[:] = used, spend
         work.position[:] = holdings.bucket_at[:-1]
         return Cycle(
@@ -133,20 +150,25 @@ class Engine:
 
     def _assign(self, c: Cycle, policy: Policy) -> Counters:
         run(c, entry.CREDIT)
+        self.cancel.check()
+        counters = Counters()
         if policy.workers > 1:
-            return assign_with_workers(c, policy.workers, self._room)
-        run(c, entry.ASSIGN)
-        return Counters()
+            counters = assign_with_workers(c, policy.workers, self._room)
+        else:
+            run(c, entry.ASSIGN)
+        self.cancel.check()
+        return counters
 
     def _preempt(self, c: Cycle, fleet: MachineColumns, policy: Policy) -> None:
         if any_unmet(c.refs[3], c.refs[6], c.rows):
             run(c, entry.PREEMPT, refer(victims_of(c, fleet, policy)))
+            self.cancel.check()
 
     def _reclaim(
         self,
         c: Cycle,
         fleet: MachineColumns,
-        demand: Demand,
+        share: Share,
         policy: Policy,
         carry: Carry,
         now: int,
@@ -160,7 +182,7 @@ class Engine:
         releases = phase3.release(ma, cl, ids, ro, fa, wo, c.ho.bucket, now)
         counts = phase3.tally(ma, ro, wo, c.rows)
         return finish(
-            c, fleet, demand, policy, carry, now, counters, reclaims, releases, since, counts
+            c, fleet, share, policy, carry, now, counters, reclaims, releases, since, counts
         )
 
 

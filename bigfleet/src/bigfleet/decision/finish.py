@@ -14,7 +14,8 @@ from bigfleet.decision.kernels.layout import I32, I64, IDLE, PHANTOM
 from bigfleet.decision.kinds import ActionKind
 from bigfleet.decision.plan import Actions, Counters, Plan, Stamps, Verdicts
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, Policy
-from bigfleet.model.columns import Demand, MachineColumns
+from bigfleet.decision.work_budget import Share
+from bigfleet.model.columns import MachineColumns
 
 Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.integer]
@@ -23,7 +24,7 @@ Numbers = npt.NDArray[np.integer]
 def finish(
     c: Cycle,
     fleet: MachineColumns,
-    demand: Demand,
+    share: Share,
     policy: Policy,
     carry: Carry,
     now: int,
@@ -34,6 +35,7 @@ def finish(
     counts: I64,
 ) -> Plan:
     """The plan of a cycle whose phases are done."""
+    demand = share.decided
     top = np.concatenate([np.arange(c.rows), c.ro.parent[c.rows :]]).astype(np.int32)
     actions = _actions(c, fleet, top, reclaims, releases)
     stamps, preempted_for, last = _number(c, carry, now)
@@ -88,7 +90,10 @@ def finish(
             unmet_since=unmet_since,
             homeless_since=homeless,
             folds=c.normal.folds,
+            frozen=share.frozen,
         ),
+        frozen=share.frozen,
+        withheld=share.withheld,
         seconds={},
     )
 

@@ -117,6 +117,7 @@ class Plan:
 
     fleet: MachineColumns
     demand: Demand
+    """What was decided on: all rows but those of frozen clusters."""
     actions: Actions
     claimed: I32
     """Per machine: the row that claims it, -1 for none."""
@@ -129,6 +130,10 @@ class Plan:
     domain_names: Mapping[int, list[str]]
     counters: Counters
     carry: Carry
+    frozen: frozenset[str]
+    """Clusters that were left out: they keep their machines and get none."""
+    withheld: Demand | None
+    """The rows of those clusters, which are in no other column; None where there are none."""
     seconds: dict[str, float]
     """What each phase took, by the engine's clock."""
 

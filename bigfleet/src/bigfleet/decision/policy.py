@@ -16,6 +16,8 @@ TICK = 10 * SECOND
 """Limits that are counted in cycles elsewhere count ticks here: cycles come at any pace."""
 
 VOLUNTARY_GRACE_SECONDS = 600
+MAX_WORK = 50_000_000
+"""Some twenty clusters at the limits of a roll-up, or one that owns 500,000 machines, with room."""
 _GRACE_BY_GAP = ((900_000, 10), (500_000, 30), (100_000, 120))
 
 
@@ -59,4 +61,8 @@ class Policy:
     reclaim_budget: Mapping[str, int] | None = None
     """Cluster -> how many excess machines phase 2 may still take from it in this window."""
     paused: bool = False
+    max_work: int = MAX_WORK
+    """The weight of all clusters above which the heaviest are left out (see `work_budget`)."""
+    frozen: frozenset[str] = frozenset()
+    """Clusters that are left out whatever they weigh."""
     workers: int = 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bigfleet.decision.kernels.layout import Classes, Facts, Rows, Scratch, Work
+from bigfleet.decision.kernels.layout import I64, Classes, Facts, Rows, Scratch, Work
 
 _SLOTS_BYTES = 64 << 20
 _COUNTERS = 8
@@ -44,7 +44,7 @@ class Room:
 
 
 def make_work(
-    room: Room, machines: int, rows: Rows, classes: Classes, facts: Facts, ids: int
+    room: Room, machines: int, rows: Rows, classes: Classes, facts: Facts, ids: int, cancel: I64
 ) -> Work:
     """Everything the phases write, in its first state."""
     size, width = rows.aggregate.shape
@@ -92,6 +92,7 @@ def make_work(
         lost=per_machine("lost", np.int32, -1),
         victims=np.zeros(size, np.int32),
         freed=np.zeros((size, width), np.int64),
+        cancel=cancel,
         counters=np.zeros(_COUNTERS, np.int64),
     )
 

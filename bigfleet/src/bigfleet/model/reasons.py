@@ -27,6 +27,7 @@ class Reason(IntEnum):
     STOCK_OUT = 102
     BOOTSTRAP_ERROR = 103
     PAUSED = 104
+    FROZEN = 105
 
     @property
     def title(self) -> str:
@@ -49,6 +50,8 @@ WHY: Final[Mapping[Reason, str]] = MappingProxyType(
         Reason.BOOTSTRAP_ERROR: "its cluster accepts no machines at present: it has no session, or "
         "could not render bootstrap data",
         Reason.PAUSED: "the shard is paused: it decides, but executes nothing",
+        Reason.FROZEN: "the shard leaves its cluster out of its decisions, because the cluster's "
+        "demand is too much work: it keeps its machines and gets none",
     }
 )
 """Why a need is unmet, in words that follow "the need is unmet: "."""
@@ -70,6 +73,8 @@ NEXT: Final[Mapping[Reason, str]] = MappingProxyType(
         Reason.STOCK_OUT: "the log of the shard says why Creates fail",
         Reason.BOOTSTRAP_ERROR: "the log of the cluster's operator says what is wrong",
         Reason.PAUSED: "`bigfleetctl resume` ends the pause",
+        Reason.FROZEN: "fewer different rows in the cluster end it; the log of the shard gives "
+        "the weights",
     }
 )
 """Where to look next; not a remedy, and not tried."""

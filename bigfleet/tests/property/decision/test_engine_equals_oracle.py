@@ -1,6 +1,7 @@
 """Property 11: fast engine and slow oracle give equal plans on every generated case."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -40,6 +41,27 @@ def test_they_agree_on_needs_that_are_spread_over_hosts(seeds: range) -> None:
 @pytest.mark.parametrize("seeds", chunks(80, 50_000, 60), ids=label)
 def test_they_agree_on_fleets_of_any_shape(seeds: range) -> None:
     compare((seed, drawn_case(seed)) for seed in seeds)
+
+
+@pytest.mark.parametrize("seeds", chunks(160, 5_000, 40), ids=label)
+def test_they_agree_on_clusters_that_are_left_out(seeds: range) -> None:
+    cases = [(seed, with_budget(drawn_or_mixed(seed), Random(seed))) for seed in seeds]
+    compare(cases)
+    frozen = [len(fast_plan(case).frozen) for _, case in cases[:20]]
+    assert any(frozen)
+    assert not all(frozen)
+
+
+def drawn_or_mixed(seed: int) -> Case:
+    return drawn_case(seed) if seed % 2 else mixed_case(seed)
+
+
+def with_budget(case: Case, rng: Random) -> Case:
+    """A budget that some of its clusters exceed, and perhaps one that is frozen by name."""
+    clusters = sorted(case.facts)
+    named = frozenset(rng.sample(clusters, 1)) if clusters and rng.random() < 0.3 else frozenset()
+    most = rng.choice([0, 100, 300, 600, 1_000, 3_000, 10_000, 1_000_000])
+    return replace(case, policy=replace(case.policy, max_work=most, frozen=named))
 
 
 def compare(cases: Iterable[tuple[int, Case]]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bigfleet.decision.kinds import ActionKind
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, Policy
 from bigfleet.model import CapacityType, Machine, MachineState, Need, Stamp
 from bigfleet.model.facts import ClusterFacts
 from oracle.acquire import assign
+from oracle.budget import left_out
 from oracle.credit import credit
 from oracle.normalise import FoldKey, normalise
 from oracle.preempt import preempt
@@ -30,6 +31,7 @@ class Carry:
     folds: Mapping[FoldKey, tuple[int, int]] = field(default_factory=dict)
     cooling: frozenset[Offering] = frozenset()
     drain_seconds: Mapping[Offering, float] = field(default_factory=dict)
+    frozen: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class OraclePlan:
     claims: Mapping[str, tuple[object, ...]]
     verdicts: Mapping[tuple[object, ...], Verdict]
     carry: Carry
+    frozen: frozenset[str] = frozenset()
 
 
 def row_ident(row: Row) -> tuple[object, ...]:
@@ -60,6 +63,10 @@ def decide(
     """Machines, demand, policy, what was carried over and the time -> a plan."""
     fleet = {m.id: m for m in sorted(machines, key=lambda m: m.id)}
     base = max(carry.last_sequence + 1, now)
+    needs = list(needs)
+    frozen = left_out(fleet.values(), needs, facts, policy)
+    needs = [need for need in needs if need.cluster not in frozen]
+    facts = {c: replace(f, reported=f.reported and c not in frozen) for c, f in facts.items()}
     rows, folds = normalise(needs, fleet.values(), facts, carry.folds, base)
     world = World(fleet, rows, facts, policy, now, set(carry.cooling), carry.drain_seconds)
     world.phantom = phantoms(world)
@@ -71,7 +78,8 @@ def decide(
     credit(world)
     assign(world)
     preempt(world)
-    return _finish(world, carry, base, folds)
+    plan = _finish(world, carry, base, folds)
+    return replace(plan, frozen=frozen, carry=replace(plan.carry, frozen=frozen))
 
 
 def phantoms(world: World) -> set[str]:
@@ -153,6 +161,4 @@ def _number(world: World, base: int, last: int) -> tuple[dict[str, Stamp], dict[
 
 
 def _with_sequence(stamp: Stamp, sequence: int) -> Stamp:
-    from dataclasses import replace
-
     return replace(stamp, sequence=sequence)

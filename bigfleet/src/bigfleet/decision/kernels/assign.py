@@ -39,9 +39,13 @@ def credit_stamped(
 ) -> None:  # fmt: skip
     """Round one for plain rows: the same fingerprint first, then the same key."""
     for r in range(rows):
+        if wo.cancel[0] != 0:
+            return
         if ro.domain_key[r] < 0:
             claim_exact(ma, cl, ids, ro, fa, ho, wo, sc, r)
     for r in range(rows):
+        if wo.cancel[0] != 0:
+            return
         if ro.domain_key[r] < 0:
             claim_key(ma, cl, ids, ro, fa, ho, wo, sc, r)
 
@@ -74,12 +78,16 @@ def credit_gangs(
     """Round one for gangs, each in the domain it chooses."""
     sizes = np.zeros(4, np.int64)
     for r in range(rows):
+        if wo.cancel[0] != 0:
+            return
         if ro.domain_key[r] >= 0:
             choose_in_credit(ma, cl, ids, ro, fa, ho, wo, sc, r, sizes)
             claim_exact(ma, cl, ids, ro, fa, ho, wo, sc, r)
             if _shares_stamps(ids, ro, fa, r):
                 renew_places(ho)
     for r in range(rows):
+        if wo.cancel[0] != 0:
+            return
         if ro.domain_key[r] >= 0:
             claim_key(ma, cl, ids, ro, fa, ho, wo, sc, r)
             hold_old_domains(ma, ids, ro, fa, ho, wo, r)
@@ -106,6 +114,8 @@ def credit_loose(
 ) -> None:  # fmt: skip
     """Round two for all rows."""
     for r in range(rows):
+        if wo.cancel[0] != 0:
+            return
         claim_loose(ma, cl, ids, ro, fa, ho, wo, sc, r)
     renew_places(ho)
 
@@ -233,4 +243,6 @@ def assign(
 ) -> None:  # fmt: skip
     """The serial pass over rows first..last-1; it defines the outcome."""
     for r in range(first, last):
+        if wo.cancel[0] != 0:
+            return
         serve_row(ma, cl, ids, ro, fa, ho, wo, sc, r, sub_rows[r], sizes)

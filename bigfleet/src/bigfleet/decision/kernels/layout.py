@@ -271,6 +271,8 @@ class Work(NamedTuple):
     victims: I32
     freed: I64
     """[row, own dimension]"""
+    cancel: I64
+    """[0] is set from outside to end the decision early; what it has made is then not used"""
     counters: I64
     """[0] Speculative machines taken; [1] proposals, [2] conflicts, [3] rows served anew"""
 

@@ -114,6 +114,8 @@ def preempt(
 ) -> None:  # fmt: skip
     """Every unmet row's turn, in the total order."""
     for r in range(rows):
+        if wo.cancel[0] != 0:
+            return
         if satisfied(ro, wo, r) or ro.blocked[r] or (ro.domain_key[r] >= 0 and wo.domain[r] < 0):
             continue
         width = ro.width[r]

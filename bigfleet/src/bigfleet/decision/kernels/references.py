@@ -310,6 +310,7 @@ def _pack_work(t: Any) -> Any:
         _borrow(t.lost),
         _borrow(t.victims),
         _borrow(t.freed),
+        _borrow(t.cancel),
         _borrow(t.counters),
     )
 
