@@ -123,6 +123,8 @@ CASES: Final[Mapping[str, Case]] = {
     "RollupRejected": counted(
         "bigfleet_shard_rollups_rejected_total", "0+1", "7+0", {"cluster": "c-1"}
     ),
+    "ClustersFrozen": level("bigfleet_shard_clusters_frozen", 1, 0, SHARD),
+    "DecisionDiscarded": counted("bigfleet_shard_decisions_discarded_total", "0+1", "7+0", SHARD),
     "RollupOverLimit": counted(
         "bigfleet_shard_rollups_over_limit_total",
         "0+1",

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import os
 import signal
+import threading
 from collections.abc import Callable, Coroutine
 from importlib.metadata import version as distribution_version
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 import uvloop
@@ -25,6 +27,40 @@ from bigfleet.observe.settings import Flag, ProcessSettings, SettingsError
 S = TypeVar("S", bound=ProcessSettings)
 Serve = Callable[[S, asyncio.Event], Coroutine[Any, Any, None]]
 _log = logging.getLogger("bigfleet")
+EXIT_SECONDS: Final = 4.5
+"""From a signal to the end of the process at the latest."""
+
+
+class ExitDeadline:
+    """Ends the process some time after a signal, whatever a thread of it still does.
+
+    What was acknowledged is on disk before it is acknowledged, so the process may end at any
+    moment, as by a power cut; an orderly end is only kinder to peers, who would wait for time-outs.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._timer: threading.Timer | None = None
+
+    def begin(self) -> None:
+        """Count from now; a second signal changes nothing."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._seconds, self._end)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def cancel(self) -> None:
+        """The orderly end is through."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _end(self) -> None:
+        _log.error(
+            "the process ends although a part of it still works; nothing acknowledged is lost",
+            extra={"waited_seconds": self._seconds},
+        )
+        logging.shutdown()
+        os._exit(1)
 
 
 def process_command(
@@ -39,8 +75,9 @@ def process_command(
         except SettingsError as error:
             raise InputError(str(error)) from error
         configure_logs(getattr(loaded, "log_format", "text"), getattr(loaded, "log_level", "info"))
+        deadline = ExitDeadline(EXIT_SECONDS)
         try:
-            uvloop.run(_until_told(loaded, serve))
+            uvloop.run(_until_told(loaded, serve, deadline))
         except CommandError:
             raise
         except Exception as error:
@@ -52,6 +89,8 @@ def process_command(
                 why = f"{type(leaf).__name__}: {leaf}"
                 _log.error("component exited", extra={"error": why}, exc_info=leaf)
             raise FailureError("a part of the component failed; its log says which") from error
+        finally:
+            deadline.cancel()
 
     parameters = [_parameter(flag) for flag in settings.flags()]
     parameters.append(
@@ -62,11 +101,12 @@ def process_command(
     return command
 
 
-async def _until_told(settings: S, serve: Serve[S]) -> None:
+async def _until_told(settings: S, serve: Serve[S], deadline: ExitDeadline) -> None:
     stop = asyncio.Event()
 
     def told(number: signal.Signals) -> None:
         _log.info("signal received, shutting down", extra={"signal": number.name})
+        deadline.begin()
         stop.set()
 
     loop = asyncio.get_running_loop()

@@ -130,7 +130,7 @@ class _Churn:
         """From now on every cycle of the shard is noticed."""
         once = cycle.once
 
-        async def noticed(trigger: str) -> CycleRecord:
+        async def noticed(trigger: str) -> CycleRecord | None:
             record = await once(trigger)
             self._finished()
             return record

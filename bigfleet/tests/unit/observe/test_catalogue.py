@@ -72,6 +72,8 @@ phase1_occ_retries_exhausted_total counter
 active_sessions                   gauge
 session_lifecycle_total           counter      event=installed,removed,replaced
 session_identity_rejected_total   counter
+clusters_frozen                   gauge
+decisions_discarded_total         counter
 rollups_accepted_total            counter
 rollups_rejected_total            counter      cluster=...
 rollups_over_limit_total          counter      cluster=... limit=...

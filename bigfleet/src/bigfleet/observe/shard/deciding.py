@@ -65,6 +65,12 @@ class Deciding:
             "provisions_held_total", "Provisions a limit held back.", reason=HELD
         )
         self._cooling = make.gauge("stockouts_cooling", "Offerings set aside after a stock-out.")
+        self._frozen = make.gauge(
+            "clusters_frozen", "Clusters left out of decisions because of their work."
+        )
+        self._discarded = make.counter(
+            "decisions_discarded_total", "Decisions given up because they took too long."
+        )
         self._proposals = make.counter(
             "phase1_occ_proposals_total",
             "Claims of phase 1 granted, and refused because another row took the machine.",
@@ -96,6 +102,14 @@ class Deciding:
         for kind, count in changes.items():
             self._changes.labels(kind).inc(count)
         self._last_cycle.set(finished_ns / _NS)
+
+    def clusters_frozen(self, count: int) -> None:
+        """So many clusters were left out of the last decision."""
+        self._frozen.set(count)
+
+    def decision_discarded(self) -> None:
+        """A decision took too long."""
+        self._discarded.inc()
 
     def first_decision(self, seconds: float) -> None:
         """The first cycle that ran all phases ended so long after the process started."""

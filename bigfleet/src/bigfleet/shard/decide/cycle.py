@@ -4,7 +4,8 @@
 
 Waiting for providers and decoding roll-ups happen elsewhere, as they arrive. What was decided is
 compared with what has happened meanwhile: an order for a machine that moved on is dropped, and the
-next cycle derives it again. Phases are timed one by one.
+next cycle derives it again. A decision that takes too long is discarded as a whole (`watchdog`).
+Phases are timed one by one.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from bigfleet.decision import Carry, ClockSet, Engine, Plan, Policy
+from bigfleet.decision import Carry, ClockSet, DecisionCancelledError, Engine, Plan, Policy
+from bigfleet.decision.work_budget import weights_of
 from bigfleet.model.columns import Demand, MachineColumns, Symbols
 from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.act.rails import portions
 from bigfleet.shard.decide.orders import beyond_budget, orders_of, settle_credits
+from bigfleet.shard.decide.watchdog import DecisionWatchdog
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.ports import Clock, Offload
@@ -32,6 +35,8 @@ PHASES: Final = (
 )  # fmt: skip
 _AT_ONCE: Final = 64
 """Orders handed over between two turns of the event loop: about three milliseconds of work."""
+_SHOWN: Final = 20
+"""Clusters that a log line names."""
 _NS: Final = 1e9
 _SET: Final = 1_000_000_000
 """Nanoseconds by which two clocks may differ from one cycle to the next before one was set."""
@@ -117,6 +122,7 @@ class Cycle:
     cpu: Callable[[], float]
     restamped: Callable[[bytes], None]
     """Writes down which machines count for another need from now on."""
+    watchdog: DecisionWatchdog
     engine: Engine = field(default_factory=Engine)
     number: int = 0
     carry: Carry = field(default_factory=Carry)
@@ -124,11 +130,17 @@ class Cycle:
     """Those the engine has decided in: what it keeps between cycles are numbers of theirs."""
     asked_at: int = 0
     """When the demand of the last cycle was read, in Unix nanoseconds."""
+    _stopping: bool = False
     _last: tuple[int, float] | None = None
     """What time it was in the last cycle, by the clock and by one that nobody sets."""
 
-    async def once(self, trigger: str) -> CycleRecord:
-        """One cycle, from merging to enqueueing."""
+    def stop(self) -> None:
+        """Decide nothing more; a decision under way is given up."""
+        self._stopping = True
+        self.engine.cancel.set()
+
+    async def once(self, trigger: str) -> CycleRecord | None:
+        """One cycle, from merging to enqueueing; None where its decision was discarded."""
         begin, cpu_begin, started = self.timer(), self.cpu(), self.clock.now()
         self.number += 1
         self.asked_at = started
@@ -141,8 +153,19 @@ class Cycle:
         now = self.clock.now()
         carry = self._set_right(carry, now)
         fleet, policy = self.book.inventory.snapshot(), self.inputs.policy()
+        if self.watchdog:
+            frozen = self.watchdog.frozen(weights_of(fleet, demand))
+            policy = replace(policy, frozen=frozen)
         marks.append(self.timer())
-        plan, orders, capped, restamps = await self._decide(fleet, demand, policy, carry, now)
+        # Without a plan the next cycle starts from here.
+        self.carry = carry
+        try:
+            plan, orders, capped, restamps = await self._decide(fleet, demand, policy, carry, now)
+        except DecisionCancelledError:
+            if not self._stopping:
+                self.watchdog.discard(weights_of(fleet, demand))
+            return None
+        self._note_frozen(carry, plan)
         self.carry = plan.carry
         marks.append(self.timer())
         permitted = self.outputs.permit(orders, policy, capped)
@@ -159,6 +182,15 @@ class Cycle:
         record = self._record(trigger, started, marks, plan, accepted, changes, unmet, cpu_begin)
         self.outputs.finished(record)
         return record
+
+    def _note_frozen(self, carry: Carry, plan: Plan) -> None:
+        if plan.frozen != carry.frozen:
+            _log.warning(
+                "clusters are left out of decisions, because their demand is too much work"
+                if plan.frozen
+                else "no cluster is left out of decisions any more",
+                extra={"clusters": sorted(plan.frozen)[:_SHOWN], "count": len(plan.frozen)},
+            )
 
     def _set_right(self, carry: Carry, now: int) -> Carry:
         """What is held for a time is held for that time, whoever sets the clock meanwhile."""
@@ -183,7 +215,7 @@ class Cycle:
     ) -> tuple[Plan, list[Order], int, bytes]:
         if demand.symbols is not self._symbols:
             if self._symbols is not None:
-                self.engine = Engine(self.engine.clock)
+                self.engine = Engine(self.engine.clock, self.engine.cancel)
             self._symbols = demand.symbols
 
         def decide() -> tuple[Plan, list[Order], int, bytes]:
@@ -191,10 +223,15 @@ class Cycle:
             beyond = beyond_budget(plan, policy.reclaim_budget)
             return plan, orders_of(plan, beyond), int(beyond.sum()), lines_of(plan)
 
+        cancel = self.engine.cancel
+        if not self._stopping:
+            cancel.clear()
+        late = asyncio.get_running_loop().call_later(self.watchdog.seconds, cancel.set)
         self.book.deciding(True)
         try:
             return await self.offload(decide)
         finally:
+            late.cancel()
             self.book.deciding(False)
 
     async def _hand_over(self, orders: Sequence[Order]) -> list[Order]:

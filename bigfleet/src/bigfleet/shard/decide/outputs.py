@@ -120,6 +120,7 @@ class CycleOutputs:
         self.metrics.occ(plan.counters, int((plan.claimed >= 0).sum()))
         unforced = self.forced.unforced(plan, policy, now, self._lost(outcome), outcome.asked_at)
         self.metrics.reclaims_unforced(unforced)
+        self.metrics.clusters_frozen(len(plan.frozen))
         self.metrics.stockouts_cooling(len(plan.carry.cooling(now)))
         for reason, name in _HELD.items():
             held = int((plan.verdicts.reason == reason).sum())

@@ -1,6 +1,7 @@
 """Why each need is met or not, as people and tools read it: made of the last plan when asked.
 
-A view stands for one row of normalised demand. Nothing is computed for a cycle nobody asks about;
+A view stands for one row of normalised demand. Rows of clusters that the cycle left out come after
+those of the plan, with the reason FROZEN. Nothing is computed for a cycle nobody asks about;
 the plan that is kept has it all.
 """
 
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.decision import Plan, Policy
+from bigfleet.decision import Plan, Policy, Reason
 from bigfleet.decision.policy import TICK
 from bigfleet.model import MachineState, Need, Profile, Resources, format_resources
 from bigfleet.shard.explain.need_explanations import Basis
@@ -58,12 +59,15 @@ class NeedViews:
         """Rows of the plan, or of one cluster, by priority (highest first), arrival and cluster."""
         plan, demand = self.plan, self.plan.demand
         symbols, stands = demand.symbols, plan.verdicts.members[plan.verdicts.members_at[:-1]]
-        identity = demand.identity[stands]
+        identity, arrival = demand.identity[stands], demand.arrival[stands]
+        if plan.withheld is not None:
+            identity = np.concatenate([identity, plan.withheld.identity])
+            arrival = np.concatenate([arrival, plan.withheld.arrival])
         clusters = symbols.identity_column("cluster")[identity]
         order: I64 = np.lexsort(
             (
                 symbols.clusters.rank()[clusters],
-                demand.arrival[stands],
+                arrival,
                 -symbols.identity_column("priority")[identity],
             )
         )
@@ -81,6 +85,8 @@ class NeedViews:
     def view(self, row: int) -> pb.NeedView:
         """One row and what the cycle made of it."""
         plan, v = self.plan, self.plan.verdicts
+        if row >= len(v):
+            return _frozen(self.need(row))
         need, stands = self.need(row), plan.need_of(row)
         met = bool(v.satisfied[row])
         view = pb.NeedView(
@@ -104,6 +110,9 @@ class NeedViews:
     def need(self, row: int) -> Need:
         """The normalised row as a value; a folded one asks for all of its members."""
         plan, v = self.plan, self.plan.verdicts
+        if row >= len(v):
+            assert plan.withheld is not None
+            return plan.withheld.need(row - len(v))
         members = v.members[v.members_at[row] : v.members_at[row + 1]].tolist()
         first = plan.demand.need(members[0])
         if v.need[row] >= 0:
@@ -156,6 +165,17 @@ class NeedViews:
     def _profile(self, demand_row: int) -> Profile:
         demand = self.plan.demand
         return demand.symbols.profiles[int(demand.profile[demand_row])]
+
+
+def _frozen(need: Need) -> pb.NeedView:
+    """A row of a cluster that the cycle left out."""
+    return pb.NeedView(
+        need=need_to_proto(need),
+        cluster_id=need.cluster,
+        arrival_unix_nanos=need.arrival_ns,
+        profile_fingerprint=need.profile.fingerprint,
+        unmet_reason=pb.UnmetReason.ValueType(int(Reason.FROZEN)),
+    )
 
 
 def as_proto(resources: Resources) -> provider_pb2.Resources:

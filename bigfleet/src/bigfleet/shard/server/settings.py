@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from bigfleet.decision import Policy, VictimWeights
-from bigfleet.decision.policy import SECOND
+from bigfleet.decision.policy import MAX_WORK, SECOND
 from bigfleet.observe.addresses import (
     ALLOW_PLAINTEXT,
     ALLOW_PLAINTEXT_PAGES,
@@ -102,6 +102,12 @@ class ShardSettings(ProcessSettings):
     quarantine_rollups: Count = Field(3, description="Equal roll-ups in a row that are believed.")
     quarantine_time: Duration = Field(60.0, description="Least time a roll-up is held.")
 
+    max_decision_time: Duration = Field(
+        20.0, gt=0, description="A decision that takes longer is discarded as a whole."
+    )
+    max_work: Count = Field(
+        MAX_WORK, ge=1, description="Weight of all demand above which the heaviest clusters wait."
+    )
     max_rows_per_cluster: Count = Field(
         20_000, ge=1, description="Rows of demand one cluster may ask for; more are refused."
     )
@@ -203,6 +209,7 @@ class ShardSettings(ProcessSettings):
             coordinators=self.coordinator_addr,
             cycle_interval=self.cycle_interval,
             min_cycle_gap=self.min_cycle_gap,
+            max_decision_seconds=self.max_decision_time,
             ready_after=self.ready_after,
             epoch=self.epoch,
             policy=self._policy(),
@@ -241,6 +248,7 @@ class ShardSettings(ProcessSettings):
             readiness_deadline=round(self.readiness_deadline * SECOND),
             spend_limit_micro=None if limit is None else round(limit * 1e6),
             workers=self.workers,
+            max_work=self.max_work,
         )
 
 

@@ -32,6 +32,7 @@ from bigfleet.shard.decide.cycle import Cycle
 from bigfleet.shard.decide.cycle_timer import Pace
 from bigfleet.shard.decide.inputs import CycleInputs, bound_capacity
 from bigfleet.shard.decide.outputs import CycleOutputs
+from bigfleet.shard.decide.watchdog import DecisionWatchdog
 from bigfleet.shard.demand.cluster_rows import RowChanges
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.shard.demand.needs_table import NeedsTable
@@ -54,12 +55,14 @@ from bigfleet.shard.peers.moves import Moves
 from bigfleet.shard.peers.report import Reports
 from bigfleet.shard.ports import Clock, Disk, Offload, steady
 from bigfleet.shard.providers.lister import Lister
+from bigfleet.shard.server.readiness import ShardReadiness
 from bigfleet.shard.server.tuning import Tuning
 from bigfleet.shard.state.data_dir import DataDirectory
 from bigfleet.shard.state.done_instructions import Remembered
 from bigfleet.wire.fencing import FencingStamps
 
-STOP_SECONDS: Final = 5.0
+STOP_SECONDS: Final = 2.5
+"""With what follows it, a signal ends the process within five seconds."""
 NOTHING_TAKEN: Final = 12
 """A shortfall older than so many cycles may be met by draining machines of other shards."""
 _log = logging.getLogger(__name__)
@@ -169,6 +172,7 @@ class Shard:
         self.cycle = Cycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
             restamped=self.restamps.add, engine=Engine(clock=world.timer),
+            watchdog=DecisionWatchdog(clock, tuning.max_decision_seconds),
         )  # fmt: skip
         self.requested = Requested(
             tuning.shard_id, self.book, self.executor, self.rails, lambda: self.cycle.number
@@ -177,6 +181,10 @@ class Shard:
         self.explanations = NeedExplanations(world.explain_in, clock, self.deciding.wait)
         self._ready_at = clock.monotonic() + tuning.ready_after
         self._is_ready = False
+        self._disk = loaded.disk
+        self._readiness = ShardReadiness(
+            clock, self.executor, self.lister, loaded.disk, tuning.cycle_interval
+        )
         self._all_listed = False
         self._listen()
 
@@ -215,6 +223,7 @@ class Shard:
                 group.create_task(self.lister.run())
                 group.create_task(self.executor.run())
                 group.create_task(self._decide())
+                group.create_task(self._disk.probe(self.world.offload))
                 if self.coordinator is not None:
                     group.create_task(self.coordinator.run())
         finally:
@@ -223,6 +232,7 @@ class Shard:
     async def stop(self) -> None:
         """Take nothing more and let what runs end, within a few seconds."""
         self.explanations.stop()
+        self.cycle.stop()
         self.sessions.stop()
         await self.executor.stop(STOP_SECONDS)
 
@@ -234,10 +244,7 @@ class Shard:
 
     def not_ready(self) -> str:
         """Why this shard is not of use yet; empty when it is."""
-        if self.executor.not_ready:
-            return self.executor.not_ready
-        unheard = self._awaited()
-        return f"waiting for the first List of provider {', '.join(unheard)}" if unheard else ""
+        return self._readiness.problem(self._awaited())
 
     def unheard(self) -> list[str]:
         """Providers that were never listed since the start, however long that is ago."""
@@ -259,12 +266,18 @@ class Shard:
                 # With a part of the machines, demand would look unmet that is not.
                 await self._inputs.merge()
                 if self._awaited():
+                    self._readiness.decided()
                     continue
             await self._rollups.take_parked()
             if self.moves is not None:
                 self.moves.promises.expire()
             with self.deciding.taken():
-                await self.cycle.once(trigger)
+                record = await self.cycle.once(trigger)
+            if record is None:
+                self.metrics.decision_discarded()
+                self.pace.wake()
+                continue
+            self._readiness.decided()
             if not self._all_listed and len(self.providers) and self.lister.all_first_merged():
                 self._all_listed = True
                 self.executor.restored()

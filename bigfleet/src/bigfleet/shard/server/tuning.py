@@ -8,6 +8,7 @@ from bigfleet.decision import Policy
 from bigfleet.provider import ProviderSite
 from bigfleet.shard.act.executor import PoolSettings
 from bigfleet.shard.act.rails import RailSettings
+from bigfleet.shard.decide.watchdog import MOST_SECONDS
 from bigfleet.shard.demand.quarantine import QuarantineSettings
 from bigfleet.shard.demand.symbol_gc import UNUSED
 from bigfleet.shard.operators.outbox import DEFAULT_BOUND
@@ -25,6 +26,7 @@ class Tuning:
     coordinators: tuple[str, ...] = ()
     cycle_interval: float = 10.0
     min_cycle_gap: float = 0.2
+    max_decision_seconds: float = MOST_SECONDS
     ready_after: float = 30.0
     """Without an answer of every provider by then, it is ready all the same."""
     epoch: int | None = None

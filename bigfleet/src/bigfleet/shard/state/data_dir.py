@@ -9,6 +9,7 @@ from bigfleet.provider import ProviderSite
 from bigfleet.shard.ports import Clock, Disk, Offload
 from bigfleet.shard.state.assignments import Assignments
 from bigfleet.shard.state.departed_clusters import Forgotten
+from bigfleet.shard.state.disk_health import DiskHealth
 from bigfleet.shard.state.done_instructions import Remembered
 from bigfleet.shard.state.epoch import next_epoch
 from bigfleet.shard.state.excluded_machines import ExcludedMachines
@@ -31,7 +32,8 @@ class DataDirectory:
         show_pause: Callable[[bool], None],
     ) -> None:
         """`providers` are those of the settings; `show_pause` is told whether it is paused."""
-        self._shard_id, self._disk, self._offload = shard_id, disk, offload
+        self.disk = disk = DiskHealth(disk)
+        self._shard_id, self._offload = shard_id, offload
         self.epoch = 0
         self.entries: dict[str, Entry] = {}
         self.stamps: dict[str, Stamp] = {}
@@ -53,8 +55,8 @@ class DataDirectory:
         await self.pause.load()
 
     def _read(self, clock: Clock, epoch: int | None) -> None:
-        take_directory(self._disk, self._shard_id)
-        self.epoch = next_epoch(self._disk, clock.now(), epoch)
+        take_directory(self.disk, self._shard_id)
+        self.epoch = next_epoch(self.disk, clock.now(), epoch)
         self.ownership.load()
         self.entries = self.journal.load()
         self.stamps = self.restamps.load()

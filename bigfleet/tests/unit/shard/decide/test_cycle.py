@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import pytest
+
 from bigfleet.decision import ActionKind, Carry, Policy
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Need, Profile
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.decide.cycle import PHASES, Cycle, Outcome
+from bigfleet.shard.decide.watchdog import FIRST_HOLD_SECONDS, DecisionWatchdog
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import STARTS_IN, Order
 from clocks import HandClock
@@ -40,8 +43,14 @@ class World:
         self.cycle = Cycle(
             book=self.book, inputs=self, outputs=self, clock=self.clock,
             offload=self.offload, timer=self.clock.monotonic, cpu=self.clock.monotonic,
-            restamped=self.restamps.append,
+            restamped=self.restamps.append, watchdog=DecisionWatchdog(self.clock, seconds=5.0),
         )  # fmt: skip
+
+    async def once(self) -> CycleRecord:
+        """A cycle whose decision is not discarded."""
+        record = await self.cycle.once("tick")
+        assert record is not None
+        return record
 
     async def offload(self, function: Callable[[], T]) -> T:
         answer = function()
@@ -91,7 +100,7 @@ class World:
 
 async def test_orders_are_under_way_when_the_cycle_ends() -> None:
     world = World(machine("m-1", S.IDLE), machine("m-2", S.SPECULATIVE))
-    record = await world.cycle.once("tick")
+    record = await world.once()
     assert world.states() == {"m-1": S.CONFIGURING, "m-2": S.CREATING}
     assert record.actions == {"Bootstrap": 1, "Provision": 1}
     assert (record.cycle, record.trigger, record.changes) == (1, "tick", 3)
@@ -116,14 +125,14 @@ async def test_an_order_carries_all_its_execution_needs() -> None:
 async def test_a_machine_that_moved_on_during_the_decision_is_left_alone() -> None:
     world = World(machine("m-1", S.IDLE))
     world.meanwhile = lambda: world.book.start("m-1", S.DELETING)
-    record = await world.cycle.once("tick")
+    record = await world.once()
     assert record.actions == {}
     assert world.states() == {"m-1": S.DELETING}
 
 
 async def test_the_next_cycle_counts_what_is_on_its_way() -> None:
     world = World(machine("m-1", S.IDLE), machine("m-2", S.IDLE), machine("m-3", S.IDLE))
-    first, second = [await world.cycle.once("tick") for _ in range(2)]
+    first, second = [await world.once() for _ in range(2)]
     assert first.actions == {"Bootstrap": 2}
     assert second.actions == {}
 
@@ -141,3 +150,43 @@ async def test_listeners_are_told_of_every_order() -> None:
     await world.cycle.once("tick")
     assert sorted(told) == [(S.SPECULATIVE, S.CREATING), (S.IDLE, S.CONFIGURING)]
     assert set(world.book.moving_since()) == {"m-1", "m-2"}
+
+
+async def test_a_decision_that_takes_too_long_is_discarded_and_the_next_leaves_out_the_heaviest(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(*(machine(f"m-{n}", S.IDLE) for n in range(3)))
+    carry, decide = world.cycle.carry, world.offload
+
+    async def slow(function: Callable[[], T]) -> T:
+        world.cycle.engine.cancel.set()
+        return await decide(function)
+
+    world.cycle.offload = slow
+    assert await world.cycle.once("tick") is None
+    assert world.seen == []
+    assert world.cycle.carry == carry
+    assert "decision discarded" in caplog.text
+    world.cycle.offload = decide
+    record = await world.cycle.once("tick")
+    assert record is not None
+    assert world.seen[0].plan.frozen == {"c-1"}
+    assert world.seen[0].orders == []
+
+
+async def test_a_cluster_that_was_left_out_comes_back_when_its_time_is_over() -> None:
+    world = World(*(machine(f"m-{n}", S.IDLE) for n in range(3)))
+    world.cycle.watchdog.discard({"c-1": 10_000})
+    await world.cycle.once("tick")
+    world.cycle.watchdog.discard({"c-1": 1})
+    for seconds in (FIRST_HOLD_SECONDS - 1, 2.0 + FIRST_HOLD_SECONDS):
+        world.clock.advance(seconds)
+        await world.cycle.once("tick")
+    assert [seen.plan.frozen for seen in world.seen] == [set(), {"c-1"}, set()]
+
+
+async def test_a_shard_that_stops_gives_up_its_decision_and_freezes_nothing() -> None:
+    world = World(*(machine(f"m-{n}", S.IDLE) for n in range(3)))
+    world.cycle.stop()
+    assert await world.cycle.once("tick") is None
+    assert not world.cycle.watchdog
