@@ -219,7 +219,11 @@ class CannedShard(
         header.total_needs = len(needs)
         yield self.answer(context, request, read.InspectNeedsResponse(header=header))
         for need in needs[: request.limit or None]:
-            yield read.InspectNeedsResponse(need=need)
+            shown = read.NeedView()
+            shown.CopyFrom(need)
+            if not request.with_remedies:
+                shown.ClearField("explanation")
+            yield read.InspectNeedsResponse(need=shown)
 
     def ListMachines(  # noqa: N802
         self, request: read.ListMachinesRequest, context: Any

@@ -92,6 +92,14 @@ def unmet(view: read.NeedView, reason: str, age: int, **missing: str) -> read.Ne
     return view
 
 
+def explained(view: read.NeedView, why: str, *remedies: tuple[str, str]) -> read.NeedView:
+    """The same need with what its shard found; a remedy is a change and its effect."""
+    view.explanation.why = why
+    for change, effect in remedies:
+        view.explanation.remedies.add(change=change, effect=effect, met=effect == "met")
+    return view
+
+
 def shard_one() -> CannedShard:
     """A shard at work that lacks some things."""
     zoned = unmet(
@@ -100,6 +108,15 @@ def shard_one() -> CannedShard:
         cpu="8",
     )
     zoned.claimed_machine_count = 0
+    explained(
+        *(zoned, f"its requirement {ZONE} In [eu-1c]"),
+        (f"drop the requirement {ZONE} In [eu-1c]", "met"),
+        ("add 4 machines of type g.huge in eu-1c (on-demand), with the labels that it asks", "met"),
+    )
+    zoned.explanation.blockers.add(
+        kind=read.BlockerKind.BLOCKER_KIND_REQUIREMENT, detail=f"{ZONE} In [eu-1c]"
+    )
+    zoned.explanation.not_tried = 2
     gang = unmet(
         need("lab", 500, "64", wish("rack", "SAME")), "TOPOLOGY_UNSATISFIABLE", 3, cpu="64"
     )
@@ -109,11 +126,16 @@ def shard_one() -> CannedShard:
     gang.acquisition_parked, gang.parked_age_cycles = True, 2
     gang.same_candidates.add(domain="r-7", coverage_per_mille=666)
     gang.same_candidates.add(domain="r-2", coverage_per_mille=500)
+    explained(gang, "not found in the time there is").explanation.incomplete = True
     starved = unmet(need("lab", 10, "32"), "PREEMPTION_EXHAUSTED", 8, cpu="4")
     starved.provision_count = 1
     starved.matching_supply.MergeFrom(read.MatchingSupply(configured=40, capped=True))
     starved.preemption.victims_found = 2
     starved.preemption.capacity_freed.CopyFrom(resources(cpu="8"))
+    explained(
+        *(starved, "its priority: the machines that match serve needs of equal or higher priority"),
+        ("raise its priority to 101", "30 of 32 cpu; leaves unmet: 2 needs of priority 100"),
+    )
     return CannedShard(
         status("s-1", ["lab", "shop"], rails=["spend limit: $100.00/h of elastic capacity"]),
         machines=[

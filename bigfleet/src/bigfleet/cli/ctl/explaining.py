@@ -1,11 +1,12 @@
 """Why a need is unmet, in words: the reason, what was tried, what would match, what would help.
 
-Everything here follows from what the shard says of the need; nothing is asked again.
+What blocks a need and what would help comes from the shard, which found it by deciding again; the
+rest follows from the shard's view of the need. Nothing here is a guess.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +21,7 @@ from bigfleet.cli.ctl.words import (
     plural,
     vector,
 )
-from bigfleet.model.reasons import words
+from bigfleet.model.reasons import NEXT, Reason, words
 from bigfleet_api.v1alpha1 import capacity_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 
@@ -143,41 +144,28 @@ class Seen:
             for d in self.view.same_candidates[:5]
         )
 
-    def help(self) -> str:
-        """Which change would help."""
-        unit = amount_words(self.view.need.min_unit or self.view.need.aggregate_resources)
-        answers = {
-            "PRIORITY_STARVED": f"add machines that match, or raise its priority above "
-            f"{self.view.need.priority:,}",
-            "NO_MATCHING_SUPPLY": f"{self._relax()}add machines with room for {unit} that match: "
-            "`bigfleetctl list-providers` shows where they come from",
-            "TOPOLOGY_UNSATISFIABLE": self._fit(),
-            "PREEMPTION_EXHAUSTED": "add machines that match: nothing less important is left to "
-            "preempt",
-            "QUOTA": f"raise the share of shard {self.shard}: `bigfleetctl list-quotas`, then "
-            "`bigfleetctl set-quota`; where the provider's own limit is reached, have that raised",
-            "SPEND_LIMIT": f"raise --max-dollars-per-hour of shard {self.shard}, or ask for less",
-            "STOCK_OUT": "wait, or allow other types, zones or capacity types; the log of "
-            f"shard {self.shard} says why its Creates fail",
-            "BOOTSTRAP_ERROR": f"look at the log of the operator of cluster {self.view.cluster_id}",
-            "PAUSED": f"`bigfleetctl resume{self.option}`",
-        }
-        return answers.get(self.reason, f"look at the log of shard {self.shard}")
+    @property
+    def explanation(self) -> pb.NeedExplanation | None:
+        """What the shard found by deciding again; None where it did not search."""
+        return self.view.explanation if self.view.HasField("explanation") else None
 
-    def _relax(self) -> str:
-        wishes = [condition(r) for r in self.view.need.requirements]
-        if not wishes:
-            return ""
-        return f"relax {'one of ' if len(wishes) > 1 else ''}{'; '.join(wishes)}, or "
+    def helps(self) -> list[str]:
+        """Which changes would help, each with the effect it had when the shard tried it."""
+        found = self.explanation
+        if found is None:
+            return [f"not tried: leave out --no-remedies, or upgrade shard {self.shard}"]
+        tried = [f"{remedy.change}: {remedy.effect}" for remedy in found.remedies]
+        if not tried and found.why and not (found.blockers or found.incomplete):
+            tried.append("no change that was tried gets it further")
+        if found.not_tried:
+            more = "more " if tried else ""
+            tried.append(f"({plural(found.not_tried, more + 'possible change')} not tried)")
+        return tried
 
-    def _fit(self) -> str:
-        best = self.view.same_candidates[0] if self.view.same_candidates else None
-        if best is None:
-            return "add machines with the label that the gang shares, or relax its requirements"
-        return (
-            f"make the gang smaller (to {best.coverage_per_mille / 10:g} % it fits into "
-            f"{best.domain}), or add machines to {best.domain}"
-        )
+    def next_step(self) -> str:
+        """Where to look next; empty where the changes above say it all."""
+        text = NEXT.get(Reason[self.reason], "") if self.reason in Reason.__members__ else ""
+        return text.replace("bigfleetctl resume", f"bigfleetctl resume{self.option}")
 
 
 def lines(seen: Seen) -> list[tuple[str, str]]:
@@ -195,7 +183,11 @@ def lines(seen: Seen) -> list[tuple[str, str]]:
     ]
     if view.same_candidates:
         told.append(("domains", seen.domains()))
-    told.append(("would help", seen.help()))
+    if seen.explanation is not None:
+        told.append(("blocked by", seen.explanation.why))
+    told += [("would help" if not n else "", text) for n, text in enumerate(seen.helps())]
+    if seen.next_step():
+        told.append(("next", seen.next_step()))
     return told
 
 
@@ -246,5 +238,39 @@ def need_document(seen: Seen) -> dict[str, object]:
         ],
         "why": seen.why(),
         "tried": seen.tried(),
-        "would_help": seen.help(),
+        "next": seen.next_step(),
+        "explanation": None if seen.explanation is None else _explanation(seen.explanation),
     }
+
+
+def _explanation(found: pb.NeedExplanation) -> dict[str, object]:
+    return {
+        "why": found.why,
+        "complete": not found.incomplete,
+        "blockers": [
+            {
+                "kind": name(pb.BlockerKind.Name, blocker.kind, "BLOCKER_KIND_"),
+                "detail": blocker.detail,
+            }
+            for blocker in found.blockers
+        ],
+        "holders": _counts(found.holders),
+        "remedies": [
+            {
+                "change": remedy.change,
+                "effect": remedy.effect,
+                "met": remedy.met,
+                "reached": vector(remedy.reached),
+                "asked": vector(remedy.asked),
+                "become_unmet": _counts(remedy.become_unmet),
+                "get_less": _counts(remedy.get_less),
+                "machines_preempted": remedy.machines_preempted,
+            }
+            for remedy in found.remedies
+        ],
+        "not_tried": found.not_tried,
+    }
+
+
+def _counts(counted: Iterable[pb.PriorityCount]) -> list[dict[str, int]]:
+    return [{"priority": one.priority, "count": one.count} for one in counted]

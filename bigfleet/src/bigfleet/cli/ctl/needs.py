@@ -42,9 +42,20 @@ def inspect_needs(
     limit: Annotated[
         int, typer.Option("--limit", help="At most so many per shard; 0 means all.")
     ] = 0,
+    profile: Annotated[
+        str, typer.Option("--profile", help="Only needs with a profile of this fingerprint.")
+    ] = "",
+    group: Annotated[str, typer.Option("--group", help="Only needs of this group.")] = "",
+    remedies: Annotated[
+        bool,
+        typer.Option(
+            "--remedies/--no-remedies",
+            help="Let each shard try what would help: two seconds at most.",
+        ),
+    ] = True,
 ) -> None:
-    """Show every need with its verdict, and why unmet ones are unmet: what was tried, what would
-    match, and which change would help.
+    """Show every need with its verdict, and why unmet ones are unmet: what blocks them, and which
+    changes would help. The shard tries each change on a copy before it is shown.
     """
     from bigfleet.cli.ctl.calling import each
     from bigfleet_api.v1alpha1 import shardread_pb2 as pb
@@ -53,7 +64,13 @@ def inspect_needs(
     if limit < 0:
         raise InputError(f"--limit {limit} is negative: use 0 for all")
     # The shard cuts before anybody could leave out what is met.
-    request = pb.InspectNeedsRequest(cluster_id=cluster, limit=0 if unmet else limit)
+    request = pb.InspectNeedsRequest(
+        cluster_id=cluster,
+        limit=0 if unmet else limit,
+        profile_fingerprint=profile,
+        group=group,
+        with_remedies=remedies,
+    )
 
     async def inspect(line: ShardLine) -> Inspected:
         header, views = pb.InspectNeedsHeader(), list[pb.NeedView]()

@@ -1,21 +1,20 @@
-"""Why a need is unmet: every reason of the wire has words and a remedy."""
+"""Why a need is unmet: every reason of the wire has words, every remedy was tried."""
 
 import pytest
 
 from bigfleet.cli.ctl.explaining import Seen, lines, need_document
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from ctlfleet import NOW
-from ctlworld import need, unmet, wish
+from ctlworld import explained, need, unmet, wish
 
 REASONS = [name.removeprefix("UNMET_REASON_") for name in pb.UnmetReason.keys()]  # noqa: SIM118
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_every_reason_has_words_and_something_that_would_help(reason: str) -> None:
+def test_every_reason_has_words(reason: str) -> None:
     seen = Seen("s-1", unmet(need("shop", 5, "8"), reason, 2, cpu="4"), NOW, " --shard s-1")
-    assert seen.why()
-    assert seen.help()
     told = dict(lines(seen))
+    assert told["why"]
     assert told["lacks"] == "cpu 4"
     assert told["since"] == "10 min"
 
@@ -26,29 +25,63 @@ def test_a_reason_of_a_newer_shard_is_not_hidden() -> None:
     seen = Seen("s-1", view, NOW)
     assert seen.verdict() == "unmet for 1 cycle: 4711"
     assert "does not know (4711)" in seen.why()
-    assert "log of shard s-1" in seen.help()
+    assert seen.next_step() == ""
 
 
-def test_the_remedy_names_what_to_type() -> None:
+def test_the_next_step_names_what_to_type() -> None:
     paused = unmet(need("shop", 5, "8"), "PAUSED", 1)
-    assert Seen("s-1", paused, NOW, " --shard s-1").help() == "`bigfleetctl resume --shard s-1`"
-    assert Seen("127.0.0.1:7780", paused, NOW).help() == "`bigfleetctl resume`"
+    named = Seen("s-1", paused, NOW, " --shard s-1")
+    assert named.next_step() == "`bigfleetctl resume --shard s-1` ends the pause"
+    assert "`bigfleetctl resume`" in Seen("127.0.0.1:7780", paused, NOW).next_step()
     quota = unmet(need("shop", 5, "8"), "QUOTA", 1)
-    assert "bigfleetctl set-quota" in Seen("s-1", quota, NOW).help()
+    assert "bigfleetctl list-quotas" in Seen("s-1", quota, NOW).next_step()
 
 
-def test_requirements_that_leave_nothing_are_the_ones_to_relax() -> None:
-    one = unmet(need("shop", 5, "8", wish("pool", "IN", "gpu")), "NO_MATCHING_SUPPLY", 1)
-    assert Seen("s-1", one, NOW).help().startswith("relax pool In [gpu], or add machines")
-    none = unmet(need("shop", 5, "8"), "NO_MATCHING_SUPPLY", 1)
-    assert Seen("s-1", none, NOW).help().startswith("add machines with room for cpu 2")
+def test_what_would_help_is_what_the_shard_tried_and_nothing_else() -> None:
+    view = unmet(need("shop", 5, "8", wish("pool", "IN", "gpu")), "NO_MATCHING_SUPPLY", 1)
+    assert Seen("s-1", view, NOW).helps() == [
+        "not tried: leave out --no-remedies, or upgrade shard s-1"
+    ]
+    explained(
+        *(view, "its requirement pool In [gpu]"),
+        ("drop the requirement pool In [gpu]", "met"),
+        ("ask for cpu 4 in all", "2 of 4 cpu"),
+    )
+    view.explanation.not_tried = 3
+    told = lines(Seen("s-1", view, NOW))
+    assert ("blocked by", "its requirement pool In [gpu]") in told
+    at = told.index(("would help", "drop the requirement pool In [gpu]: met"))
+    assert told[at + 1 :] == [
+        ("", "ask for cpu 4 in all: 2 of 4 cpu"),
+        ("", "(3 more possible changes not tried)"),
+    ]
 
 
-def test_a_gang_without_candidates_needs_the_label() -> None:
-    gang = unmet(need("lab", 5, "8", wish("rack", "SAME")), "TOPOLOGY_UNSATISFIABLE", 9)
-    seen = Seen("s-1", gang, NOW)
-    assert "the label that the gang shares" in seen.help()
-    assert seen.tried()[-1] == "kept at this shard: a gang never crosses shards"
+def test_a_search_without_a_find_says_so_and_an_unfinished_one_does_not() -> None:
+    view = explained(unmet(need("a", 5, "8"), "NO_MATCHING_SUPPLY", 1), "more than two things")
+    assert Seen("s-1", view, NOW).helps() == ["no change that was tried gets it further"]
+    view.explanation.incomplete = True
+    assert Seen("s-1", view, NOW).helps() == []
+
+
+def test_programs_get_the_effect_of_every_change() -> None:
+    view = explained(
+        *(unmet(need("a", 5, "8"), "PRIORITY_STARVED", 1, cpu="8"), "its priority"),
+        ("raise its priority to 101", "met"),
+    )
+    remedy = view.explanation.remedies[0]
+    remedy.become_unmet.add(priority=100, count=2)
+    remedy.machines_preempted = 2
+    found = need_document(Seen("s-1", view, NOW))["explanation"]
+    assert isinstance(found, dict)
+    assert found["complete"] is True
+    assert found["remedies"][0]["met"] is True
+    assert found["remedies"][0]["become_unmet"] == [{"priority": 100, "count": 2}]
+
+
+def test_a_gang_stays_at_its_shard() -> None:
+    gang = unmet(need("lab", 500, "8", wish("rack", "SAME")), "TOPOLOGY_UNSATISFIABLE", 9)
+    assert Seen("s-1", gang, NOW).tried()[-1] == "kept at this shard: a gang never crosses shards"
 
 
 def test_a_met_need_has_no_reason_for_anybody() -> None:
