@@ -1,5 +1,5 @@
 """Plain values of the fleet: machines and their states, quantities, penalty buckets, requirements,
-profiles, needs.
+taints and tolerations, profiles, needs.
 
 Everything else of BigFleet is written in these words, so this package imports nothing of ours.
 Values are frozen and know no clock, no store and no wire; what is exported here is its public
@@ -17,6 +17,7 @@ from bigfleet.model.errors import (
     RejectReason,
     RequirementError,
     SpreadError,
+    TaintError,
 )
 from bigfleet.model.lifecycle import (
     ALLOCATABLE,
@@ -28,9 +29,11 @@ from bigfleet.model.lifecycle import (
     is_legal_move,
 )
 from bigfleet.model.machine import (
+    LABEL_ARCH,
     LABEL_CAPACITY_TYPE,
     LABEL_HOSTNAME,
     LABEL_INSTANCE_TYPE,
+    LABEL_OS,
     LABEL_ZONE,
     CapacityType,
     HostRef,
@@ -66,14 +69,25 @@ from bigfleet.model.resources import (
     maximum,
     parse_resources,
 )
+from bigfleet.model.taints import (
+    Taint,
+    TaintEffect,
+    Toleration,
+    TolerationOperator,
+    admits,
+    canonical_taints,
+    untolerated,
+)
 from bigfleet.model.validation import validate_machine
 
 __all__ = [
     "ALLOCATABLE",
     "BOUND",
+    "LABEL_ARCH",
     "LABEL_CAPACITY_TYPE",
     "LABEL_HOSTNAME",
     "LABEL_INSTANCE_TYPE",
+    "LABEL_OS",
     "LABEL_ZONE",
     "LEGAL_MOVES",
     "REJECT_REASONS",
@@ -107,10 +121,17 @@ __all__ = [
     "SpreadMode",
     "Stamp",
     "StampKey",
+    "Taint",
+    "TaintEffect",
+    "TaintError",
+    "Toleration",
+    "TolerationOperator",
     "add",
+    "admits",
     "aggregate_rows",
     "bucket_from_int",
     "bucket_of",
+    "canonical_taints",
     "check_move",
     "format_resources",
     "is_legal_move",
@@ -123,5 +144,6 @@ __all__ = [
     "quantity_from_milli",
     "size_class",
     "total_order_key",
+    "untolerated",
     "validate_machine",
 ]

@@ -5,6 +5,7 @@
     ├── PenaltyError        a penalty that has no bucket
     ├── RequirementError    a requirement whose operator and values do not fit together
     ├── SpreadError         a spread constraint nobody could satisfy
+    ├── TaintError          a taint or toleration that Kubernetes would refuse
     ├── NeedError           a row of demand, or its profile, that makes no sense
     ├── MachineError        a machine record a shard must not take; `.reason` says which rule
     └── IllegalMoveError    a move of a machine that the lifecycle does not know
@@ -44,6 +45,10 @@ class RequirementError(ModelError):
 
 class SpreadError(ModelError):
     """A spread constraint nobody could satisfy."""
+
+
+class TaintError(ModelError):
+    """A taint or toleration that Kubernetes would refuse."""
 
 
 class NeedError(ModelError):

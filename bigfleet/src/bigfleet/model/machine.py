@@ -18,10 +18,13 @@ from bigfleet.model.errors import MachineError
 from bigfleet.model.need import Need, StampKey
 from bigfleet.model.penalty import PenaltyBucket
 from bigfleet.model.resources import Resources
+from bigfleet.model.taints import Taint
 
 LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 LABEL_CAPACITY_TYPE: Final = "bigfleet.lucy.sh/capacity-type"
+LABEL_ARCH: Final = "kubernetes.io/arch"
+LABEL_OS: Final = "kubernetes.io/os"
 LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
 """What every node has, each a value of its own, and no provider can say of a slot."""
 
@@ -162,6 +165,8 @@ class Machine:
     pods: int | None = None
     last_error: str = ""
     excluded: bool = False
+    taints: tuple[Taint, ...] = ()
+    """What the provider declares for its node, in canonical order."""
 
     @property
     def effective_allocatable(self) -> Resources:

@@ -1,10 +1,11 @@
 """Profiles: what makes two requests the same demand.
 
-A profile is requirements, spread, priority and the two penalty buckets, in one canonical order,
-with two fingerprints: of the whole, and of its shape (requirements and spread), which is what a
-machine keeps serving when only priority or a penalty changes. A fingerprint is the same in every
-process and every version: see docs/adr/0002-profile-fingerprint.md. Amounts, the cluster and the
-gang are not part of a profile; they belong to the need.
+A profile is requirements, spread, tolerations, priority and the two penalty buckets, in one
+canonical order, with two fingerprints: of the whole, and of its shape (requirements, spread and
+tolerations), which is what a machine keeps serving when only priority or a penalty changes. A
+fingerprint is the same in every process and every version, and that of a profile without
+tolerations is what it was before there were any: see docs/adr/0002-profile-fingerprint.md. Amounts,
+the cluster and the gang are not part of a profile; they belong to the need.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Final
 from bigfleet.model.errors import NeedError, SpreadError, shown
 from bigfleet.model.penalty import PenaltyBucket
 from bigfleet.model.requirements import Operator, Requirement
+from bigfleet.model.taints import Toleration
 
 _ENCODING_VERSION: Final = b"\x01"
 _SHAPE: Final = b"S"
@@ -67,6 +69,7 @@ class Profile:
     priority: int = 0
     interruption: PenaltyBucket = PenaltyBucket.UNSPECIFIED
     reclamation: PenaltyBucket = PenaltyBucket.UNSPECIFIED
+    tolerations: tuple[Toleration, ...] = ()
 
     @classmethod
     def of(
@@ -76,8 +79,9 @@ class Profile:
         priority: int = 0,
         interruption: PenaltyBucket = PenaltyBucket.UNSPECIFIED,
         reclamation: PenaltyBucket = PenaltyBucket.UNSPECIFIED,
+        tolerations: Iterable[Toleration] = (),
     ) -> Profile:
-        """The canonical profile: requirements and spread sorted, and none of them twice."""
+        """The canonical profile: each of its lists sorted, with nothing in it twice."""
         if priority not in _INT32:
             raise NeedError(
                 f"priority {priority} does not fit in 32 bits: use the value of a PriorityClass"
@@ -88,6 +92,7 @@ class Profile:
             priority,
             interruption,
             reclamation,
+            tuple(sorted(set(tolerations))),
         )
 
     @cached_property
@@ -98,7 +103,7 @@ class Profile:
 
     @cached_property
     def shape_fingerprint(self) -> str:
-        """The same over requirements and spread alone."""
+        """The same over requirements, spread and tolerations alone."""
         return _digest(_SHAPE, self._encoded_shape())
 
     @cached_property
@@ -132,7 +137,14 @@ class Profile:
             _text(spread.key) + struct.pack(">q", spread.max_skew) + _text(spread.when)
             for spread in self.spread
         )
-        return _list(requirements) + _list(spread)
+        encoded = _list(requirements) + _list(spread)
+        if not self.tolerations:
+            # As before there were tolerations: what machines are stamped with stays.
+            return encoded
+        return encoded + _list(
+            _text(each.key) + _text(each.operator) + _text(each.value) + _text(each.effect)
+            for each in self.tolerations
+        )
 
 
 def _digest(kind: bytes, encoded: bytes) -> str:

@@ -18,6 +18,9 @@ MAX_PRICE_PER_HOUR: Final = 9e12
 LONGEST_BYTES: Final = 2**16 - 1
 """Of an id and of a host's reference, which are kept in columns."""
 
+MOST_TAINTS: Final = 64
+"""Of one machine: taints are compared with the tolerations of every need."""
+
 _S = MachineState
 
 _WITH_HOST: Final = frozenset({_S.IDLE, _S.CONFIGURING, _S.CONFIGURED, _S.DRAINING, _S.DELETING})
@@ -68,6 +71,11 @@ def _check_structure(machine: Machine) -> None:
         )
     if state is _S.FAILED and not machine.last_error:
         raise _broken(machine, "has no last_error: report why it failed")
+    if len(machine.taints) > MOST_TAINTS:
+        raise MachineError(
+            f"machine {machine.id!r} has {len(machine.taints)} taints: "
+            f"declare at most {MOST_TAINTS}"
+        )
     for name, amount in (*machine.resources.items(), *machine.effective_allocatable.items()):
         if amount < 0:
             raise _broken(machine, f"offers {amount} milli of {name!r}: report zero or more")
