@@ -1,7 +1,8 @@
 """Rules of the house that no linter knows; part of `make lint`.
 
-Modules stay short, and no committed file says where packages come from or where on somebody's
-machine it was written. Style, types and layers are left to ruff, mypy and import-linter.
+Modules stay short, and no committed file says where packages come from or on which machine it was
+written. Names, rooms and words are in `house`. Style, types and layers are left to ruff, mypy and
+import-linter. `--list` prints everything that the backlog covers as well.
 """
 
 import re
@@ -10,6 +11,12 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+from house.findings import BACKLOG, Finding, outside_backlog, read_backlog
+from house.names import class_findings, module_findings
+from house.phrases import phrase_findings
+from house.rooms import room_findings
+from house.sizes import measured, size_findings
 
 ROOT = Path(__file__).parent.parent
 LONGEST_MODULE = 450
@@ -69,23 +76,50 @@ def unwanted_text(paths: Iterable[Path]) -> Iterator[str]:
                     yield f"{path}:{number}: {what}; remove it: {line.strip()[:80]}"
 
 
+def findings(root: Path, paths: Iterable[Path], backlog: Iterable[str]) -> Iterator[Finding]:
+    """What names, rooms, words and sizes break, the backlog's places included."""
+    paths = list(paths)
+    names = [path.relative_to(root).as_posix() for path in paths]
+    modules = [name for name in names if name.endswith(".py") and not GENERATED.search(name)]
+    sources = {
+        name: (root / name).read_text(encoding="utf-8") for name in modules if "/src/" in name
+    }
+    yield from phrase_findings(root, names)
+    yield from module_findings(modules)
+    yield from class_findings(sources)
+    yield from room_findings(sources)
+    size = sum(path.stat().st_size for path in paths)
+    yield from size_findings(measured(sources, size), backlog)
+
+
 def complaints(root: Path) -> list[str]:
     """Everything that is wrong in a checkout, as lines for a person."""
     paths = committed_files(root)
     counts = line_counts(paths)
+    backlog = read_backlog(root / BACKLOG.relative_to(ROOT))
     return [
         *too_long(counts),
         *median_too_high(counts, root / "bigfleet" / "src"),
         *unwanted_text(paths),
+        *outside_backlog(findings(root, paths, backlog), backlog),
     ]
 
 
 def main() -> int:
     """Print what is wrong; 1 if anything is."""
+    if "--list" in sys.argv[1:]:
+        backlog = read_backlog()
+        for finding in sorted(set(findings(ROOT, committed_files(ROOT), backlog))):
+            print(f"{finding.entry}: {finding.text}")
+        return 0
     found = complaints(ROOT)
     for line in found:
         print(line.replace(f"{ROOT}/", ""), file=sys.stderr)
-    print(f"checks: {len(found)} complaints" if found else "checks: sizes and addresses are fine")
+    print(
+        f"checks: {len(found)} complaints"
+        if found
+        else "checks: sizes, addresses, names and words are fine"
+    )
     return 1 if found else 0
 
 
