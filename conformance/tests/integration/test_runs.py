@@ -249,11 +249,12 @@ async def test_over_http_every_lane_has_a_fake_cloud(
         f"executable: {reference_command}\n"
         "profiles: [core]\n"
         "http:\n"
-        "  cloud: python cloud.py {port} {latency_ms}\n"
-        "  args: ['--provider=x-{bootstrap_port}', '--slow-ms=300']\n"
+        "  cloud: python cloud.py {port} {latency_ms} {facts}\n"
+        "  args: ['--provider=x-{team}', '--slow-ms=300']\n"
     )
     (tmp_path / "cloud.py").write_text(
         "import http.server, sys\n"
+        "open(sys.argv[3], 'w').write('{\"team\": \"a\"}')\n"
         "address = ('127.0.0.1', int(sys.argv[1]))\n"
         "http.server.HTTPServer(address, http.server.BaseHTTPRequestHandler).serve_forever()\n"
     )

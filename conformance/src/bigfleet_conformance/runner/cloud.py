@@ -4,10 +4,13 @@ What a provider launched is still there after it was killed, as it would be in a
 has one; stories with a state of their own have one each, because two stores under one label would
 take each other's hosts for leftovers. Started
 with `http.cloud` of conformance.yaml, in which `{port}` and `{latency_ms}` are filled in; without
-them the flags `--addr` and `--latency-ms` are appended.
+them the flags `--addr` and `--latency-ms` are appended. A fake that gets `{facts}`, the path of a
+file, writes there as a JSON object what a provider needs beside the address (`endpoint` where it is
+https, `ca`, `ssh_port`, `ssh_key`): each of them is filled in for the provider by its name.
 """
 
 import asyncio
+import json
 import os
 import shlex
 import sys
@@ -44,7 +47,10 @@ class FakeCloud:
         from bigfleet_conformance.runner.process import find_executable, free_port, tail
 
         port, bootstrap = free_port(), free_port()
+        self.logs.mkdir(parents=True, exist_ok=True)
+        facts = (self.logs / f"cloud-{world}-{port}.json").absolute()
         filled = self.command.replace("{port}", str(port)).replace("{latency_ms}", str(slow_ms))
+        filled = filled.replace("{facts}", shlex.quote(str(facts)))
         arguments = shlex.split(filled)
         if arguments[0] in ("python", "python3"):
             arguments[0] = sys.executable
@@ -54,7 +60,6 @@ class FakeCloud:
             arguments.append(f"--addr=127.0.0.1:{port}")
         if slow_ms and "{latency_ms}" not in self.command:
             arguments.append(f"--latency-ms={slow_ms}")
-        self.logs.mkdir(parents=True, exist_ok=True)
         log = self.logs / f"cloud-{world}-{port}.log"
         with log.open("ab") as out:
             process = await asyncio.create_subprocess_exec(
@@ -68,6 +73,8 @@ class FakeCloud:
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                more = _facts(facts) if "{facts}" in self.command else {}
             except OSError:
                 if process.returncode is not None or time.monotonic() > ends:
                     if process.returncode is None:
@@ -76,12 +83,11 @@ class FakeCloud:
                     raise BootError(f"the fake cloud did not start:\n{tail(log)}") from None
                 await asyncio.sleep(0.02)
                 continue
-            writer.close()
             words = {
                 "endpoint": f"http://127.0.0.1:{port}",
                 "bootstrap_port": str(bootstrap),
             }
-            return process, words
+            return process, {**words, **more}
 
     async def close(self) -> None:
         """End every fake cloud."""
@@ -90,3 +96,9 @@ class FakeCloud:
                 process.kill()
             await process.wait()
         self._running.clear()
+
+
+def _facts(path: Path) -> dict[str, str]:
+    """What a fake cloud wrote for its callers; an OSError until it has done so."""
+    shown = json.loads(path.read_text("utf-8"))
+    return {str(name): str(value) for name, value in shown.items()}
