@@ -157,6 +157,10 @@ boards: $(STAMP) ## Write the chart's Grafana boards, the runbook from its alert
 	@$(BIN)/python tools/metric_reference.py $(ARGS)
 	@$(BIN)/python tools/query_reference.py $(ARGS)
 
+.PHONY: transcripts
+transcripts: kernels ## Write the transcripts of the decision engine from their scenarios
+	@PYTHONPATH=tools $(BIN)/python -m transcripts.write $(ARGS)
+
 .PHONY: crds
 crds: $(STAMP) ## Write the reference of the custom resources from api/crd
 	@$(BIN)/python tools/crd_reference.py
