@@ -106,7 +106,7 @@ class Scenario:
 
 
 def middle(rounds: Sequence[Sequence[Row]]) -> list[Row]:
-    """Of several rounds, for each row the one in the middle: a neighbour's load is no figure."""
+    """Of several rounds, for each row the one in the middle: load from elsewhere does not count."""
     found = []
     for same in zip(*rounds, strict=True):
         ordered = sorted(same, key=lambda row: row["p99"] or row["value"] or float("inf"))

@@ -3,11 +3,17 @@
 A page of code brings routes, life cycles and the cloud's words; the engine brings everything that
 makes a cloud difficult: time, refusals, lag, lost answers. Test-only: nothing that is shipped
 imports it.
+
+    cloud        routes a call through limits, faults and handlers
+    http         calls, answers, paging, the control API, serving with TLS
+    state        collections, life cycles, operations, tokens, clock
+    behaviour    faults, delays, limits, background services
+    guests       hosts that run shells, SSH servers and agents
+    examples     a tiny cloud that shows the engine
 """
 
-from bigfleet_fakecloud.call import Call, Reply, text_of, texts_of
-from bigfleet_fakecloud.cloud import Cloud, Seen
-from bigfleet_fakecloud.collection import Collection, Resource
+from bigfleet_fakecloud.behaviour.faults import Effect, Moment, Rule
+from bigfleet_fakecloud.cloud import CallRecord, Cloud
 from bigfleet_fakecloud.errors import (
     BadRequest,
     Conflict,
@@ -21,11 +27,9 @@ from bigfleet_fakecloud.errors import (
     Throttled,
     TokenReused,
 )
-from bigfleet_fakecloud.faults import Effect, Moment, Rule
 from bigfleet_fakecloud.guests import Guests, Outcome
-from bigfleet_fakecloud.life import Life, Then, Verb
-from bigfleet_fakecloud.operations import Operation, operation_headers
-from bigfleet_fakecloud.paging import (
+from bigfleet_fakecloud.http.call import Call, Reply, text_of, texts_of
+from bigfleet_fakecloud.http.paging import (
     NumberedPage,
     Page,
     link_header,
@@ -34,13 +38,17 @@ from bigfleet_fakecloud.paging import (
     offset_page,
     page,
 )
-from bigfleet_fakecloud.serve import main, serving
-from bigfleet_fakecloud.timeline import RealClock, VirtualClock
-from bigfleet_fakecloud.tls import TestAuthority
+from bigfleet_fakecloud.http.serve import main, serving
+from bigfleet_fakecloud.http.tls import TestAuthority
+from bigfleet_fakecloud.state.collection import Collection, Resource
+from bigfleet_fakecloud.state.life import Life, Then, Verb
+from bigfleet_fakecloud.state.operations import Operation, operation_headers
+from bigfleet_fakecloud.state.timeline import RealClock, VirtualClock
 
 __all__ = [
     "BadRequest",
     "Call",
+    "CallRecord",
     "Cloud",
     "Collection",
     "Conflict",
@@ -63,7 +71,6 @@ __all__ = [
     "Resource",
     "Rule",
     "ScriptError",
-    "Seen",
     "TestAuthority",
     "Then",
     "Throttled",

@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 
 from starlette.routing import compile_path
 
-from bigfleet_fakecloud.background import Background
-from bigfleet_fakecloud.call import Call, Reply
-from bigfleet_fakecloud.collection import Collection, Resource
+from bigfleet_fakecloud.behaviour.background import Background
+from bigfleet_fakecloud.behaviour.delays import Delays
+from bigfleet_fakecloud.behaviour.faults import Effect, Faults, Moment, Rule
+from bigfleet_fakecloud.behaviour.limits import Pool, Throttle
 from bigfleet_fakecloud.errors import NotFound, OutOfStock, Problem, QuotaExceeded, ScriptError
-from bigfleet_fakecloud.faults import Effect, Faults, Moment, Rule
-from bigfleet_fakecloud.knobs import Knobs
-from bigfleet_fakecloud.life import Life
-from bigfleet_fakecloud.limits import Pool, Throttle
-from bigfleet_fakecloud.operations import Operations
-from bigfleet_fakecloud.timeline import Clock, RealClock, Timeline, VirtualClock
-from bigfleet_fakecloud.tokens import Tokens
+from bigfleet_fakecloud.http.call import Call, Reply
+from bigfleet_fakecloud.state.collection import Collection, Resource
+from bigfleet_fakecloud.state.life import Life
+from bigfleet_fakecloud.state.operations import Operations
+from bigfleet_fakecloud.state.timeline import Clock, RealClock, Timeline, VirtualClock
+from bigfleet_fakecloud.state.tokens import Tokens
 
 Handler = Callable[[Call], Reply]
 Dialect = Callable[[Problem], Reply]
@@ -37,12 +37,12 @@ CALLS_KEPT = 20_000
 TOKEN_LIFE = 86_400.0
 
 
-class Dropped(Exception):
+class AnswerLost(Exception):
     """The answer is lost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CallRecord:
     """A call that came, and the status it got; 0 when the connection was cut."""
 
     at: float
@@ -100,16 +100,16 @@ class Cloud:
         self.levers: dict[tuple[str, str], Lever] = {}
         self.timeline = Timeline(clock or RealClock())
         self.rng = random.Random(seed)
-        self.knobs = Knobs()
+        self.delays = Delays()
         # A generator of their own: adding a rule must not change the times of life cycles.
         self.faults = Faults(random.Random(f"faults {seed}"))
-        self.operations = Operations(self.timeline, self.knobs, self.rng, self.faults)
+        self.operations = Operations(self.timeline, self.delays, self.rng, self.faults)
         self.quota = Pool(QuotaExceeded)
         self.stock = Pool(OutOfStock)
         self.throttle = Throttle()
         self.tokens = Tokens(self.timeline, token_life)
         self.collections: dict[str, Collection] = {}
-        self.calls: deque[Seen] = deque(maxlen=CALLS_KEPT)
+        self.calls: deque[CallRecord] = deque(maxlen=CALLS_KEPT)
         self.counts: Counter[str] = Counter()
         self._dialect = dialect
         self._routes: list[Route] = []
@@ -119,7 +119,7 @@ class Cloud:
         """A kind of object. What one holds is given back when its life says so, or it is gone."""
         if kind in self.collections:
             raise ScriptError(f"there is a collection {kind!r} already; choose another name")
-        made = Collection(kind, life, self.timeline, self.knobs, self.rng)
+        made = Collection(kind, life, self.timeline, self.delays, self.rng)
 
         def give_back(before: Resource | None, after: Resource | None) -> None:
             if before is not None and (after is None or after.state in life.released):
@@ -156,17 +156,17 @@ class Cloud:
             pass
 
     @property
-    def refused(self) -> list[Seen]:
+    def refused(self) -> list[CallRecord]:
         """Calls that no route took: what the real cloud does not offer, or the page forgot."""
         return [seen for seen in self.calls if seen.op == "?"]
 
     async def answer(self, call: Call) -> Reply:
-        """What the cloud says, after the time it takes; `Dropped` when it says nothing."""
+        """What the cloud says, after the time it takes; `AnswerLost` when it says nothing."""
         route, filled = self._find(call)
         op = route.op if route else "?"
         try:
             reply = await self._through(route, op, filled)
-        except Dropped:
+        except AnswerLost:
             self._record(op, call, 0)
             raise
         except Problem as problem:
@@ -182,7 +182,7 @@ class Cloud:
         return None, call
 
     async def _through(self, route: Route | None, op: str, call: Call) -> Reply:
-        await self._pause(self.knobs.latency)
+        await self._pause(self.delays.latency)
         await self._obey(self._pick(op, Moment.BEFORE))
         with self.timeline.turn():
             self.throttle.take(op, self.timeline.now())
@@ -206,7 +206,7 @@ class Cloud:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(rule.pid, signal.SIGKILL)
         if rule.effect in (Effect.DROP, Effect.KILL):
-            raise Dropped
+            raise AnswerLost
         if rule.effect is Effect.FAIL:
             raise rule.problem()
 
@@ -223,6 +223,6 @@ class Cloud:
 
     def _record(self, op: str, call: Call, status: int) -> None:
         with self.timeline.turn():
-            seen = Seen(self.timeline.now(), op, call.method, call.path, status)
+            seen = CallRecord(self.timeline.now(), op, call.method, call.path, status)
             self.calls.append(seen)
             self.counts[op] += 1

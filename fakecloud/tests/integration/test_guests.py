@@ -13,8 +13,8 @@ from bigfleet_fakecloud.errors import BadRequest, Conflict, ScriptError
 from bigfleet_fakecloud.guests.levers import Lever
 from bigfleet_fakecloud.guests.user_data import read_user_data
 from bigfleet_providerkit import CommandKind, Host, Retryable, Unauthorized
+from bigfleet_providerkit.hostexec.channels.ssh import SshAccess, SshChannel
 from bigfleet_providerkit.hostexec.hostkey import mint_host_key, new_seed
-from bigfleet_providerkit.hostexec.ssh import SshAccess, SshChannel
 from bigfleet_providerkit.hostexec.userdata import first_boot
 from guestpage import BLOB, USER_DATA, HostPage, a_command, until
 

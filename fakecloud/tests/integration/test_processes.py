@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from bigfleet_fakecloud import Call, Cloud, Moment, Reply, Rule, TestAuthority, serving
-from bigfleet_fakecloud.background import Background
+from bigfleet_fakecloud.behaviour.background import Background
+from bigfleet_fakecloud.behaviour.faults import Effect
 from bigfleet_fakecloud.errors import ScriptError
 from bigfleet_fakecloud.examples.tiny import tiny
-from bigfleet_fakecloud.faults import Effect
 from guestpage import HostPage, until_now
 
 

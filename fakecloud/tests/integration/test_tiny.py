@@ -106,7 +106,7 @@ def test_too_many_calls_are_told_when_to_come_again(cloud: Cloud, http: httpx.Cl
 
 
 def test_a_list_lags_behind_a_write(cloud: Cloud, http: httpx.Client) -> None:
-    http.patch("/_control/knobs", json={"lag_list": 5}).raise_for_status()
+    http.patch("/_control/delays", json={"lag_list": 5}).raise_for_status()
     ref = make(http)
     assert http.get("/hosts").json()["hosts"] == []
     assert state(http, ref) == "starting"
@@ -212,7 +212,7 @@ def test_rules_can_be_taken_back(http: httpx.Client) -> None:
 def test_a_slow_call_waits_for_virtual_time(cloud: Cloud, http: httpx.Client) -> None:
     clock = cloud.timeline.clock
     assert isinstance(clock, VirtualClock)
-    http.patch("/_control/knobs", json={"latency": 30}).raise_for_status()
+    http.patch("/_control/delays", json={"latency": 30}).raise_for_status()
     replies: list[int] = []
     caller = threading.Thread(target=lambda: replies.append(http.get("/prices").status_code))
     caller.start()
@@ -249,7 +249,7 @@ def test_the_same_seed_gives_the_same_story() -> None:
 
 def test_real_time_passes_by_itself() -> None:
     cloud = tiny(clock=RealClock())
-    cloud.knobs.turn({"transition": 0.05})
+    cloud.delays.turn({"transition": 0.05})
     with serving(cloud) as url, httpx.Client(base_url=url) as http:
         ref = make(http)
         eventually(lambda: state(http, ref) == "running")

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet_fakecloud import Life, OutOfStock, Resource, Throttled, VirtualClock, page
-from bigfleet_fakecloud.collection import Collection
-from bigfleet_fakecloud.knobs import Knobs
-from bigfleet_fakecloud.limits import Pool, Throttle
-from bigfleet_fakecloud.timeline import Timeline
+from bigfleet_fakecloud.behaviour.delays import Delays
+from bigfleet_fakecloud.behaviour.limits import Pool, Throttle
+from bigfleet_fakecloud.state.collection import Collection
+from bigfleet_fakecloud.state.timeline import Timeline
 
 STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=30)
 
@@ -20,8 +20,8 @@ def test_a_lagging_list_is_the_truth_of_that_many_seconds_ago(
     steps: Sequence[tuple[int, int]], lag: int
 ) -> None:
     """Every step makes, changes or removes object n, then time passes."""
-    clock, knobs = VirtualClock(0.0), Knobs(lag_list=float(lag))
-    things = Collection("thing", Life("on"), Timeline(clock), knobs, random.Random(1))
+    clock, delays = VirtualClock(0.0), Delays(lag_list=float(lag))
+    things = Collection("thing", Life("on"), Timeline(clock), delays, random.Random(1))
     truths: dict[int, dict[str, object]] = {}
     used: set[str] = set()
     moment = 0

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from bigfleet_fakecloud import Call, VirtualClock
-from bigfleet_fakecloud.control import Control
 from bigfleet_fakecloud.examples.tiny import tiny
+from bigfleet_fakecloud.http.control import Control
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from bigfleet_fakecloud.examples.tiny import tiny
     [
         ("POST", "/_control/advance", {"seconds": "ten"}, 400),
         ("POST", "/_control/advance", {"seconds": -1}, 400),
-        ("PATCH", "/_control/knobs", {"speed": 1}, 400),
+        ("PATCH", "/_control/delays", {"speed": 1}, 400),
         ("PUT", "/_control/stock", {"key": "small", "limit": 1}, 400),
         ("PUT", "/_control/quota", {"key": ["cpus"], "limit": 1.5}, 400),
         ("PUT", "/_control/throttle", {"op": "*", "rate": 0}, 400),

@@ -6,18 +6,18 @@ import pytest
 
 from bigfleet_fakecloud import Conflict, Life, NotFound, Resource, ScriptError, Then, Verb
 from bigfleet_fakecloud import VirtualClock as Clock
-from bigfleet_fakecloud.collection import Collection
+from bigfleet_fakecloud.behaviour.delays import HORIZON, Delays
 from bigfleet_fakecloud.examples.tiny import HOST
-from bigfleet_fakecloud.knobs import HORIZON, Knobs
-from bigfleet_fakecloud.timeline import Timeline
+from bigfleet_fakecloud.state.collection import Collection
+from bigfleet_fakecloud.state.timeline import Timeline
 
 
 class World:
-    def __init__(self, **knobs: object) -> None:
+    def __init__(self, **delays: object) -> None:
         self.clock = Clock(0.0)
-        self.knobs = Knobs()
-        self.knobs.turn({"transition": 2.0, **knobs})
-        self.hosts = Collection("host", HOST, Timeline(self.clock), self.knobs, random.Random(1))
+        self.delays = Delays()
+        self.delays.turn({"transition": 2.0, **delays})
+        self.hosts = Collection("host", HOST, Timeline(self.clock), self.delays, random.Random(1))
         self.hosts.create("h-1", {"type": "small"}, {"who": "us"})
 
     def state(self) -> str | None:
@@ -146,7 +146,7 @@ def test_steps_that_never_end_are_refused() -> None:
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ({"speed": 1}, "no knob 'speed'"),
+        ({"speed": 1}, "no delay 'speed'"),
         ({"latency": -1}, "from 0 on"),
         ({"latency": "1"}, "from 0 on"),
         ({"lag_list": HORIZON + 1}, "at most 600"),
@@ -154,7 +154,7 @@ def test_steps_that_never_end_are_refused() -> None:
     ],
 )
 def test_a_bad_knob_changes_nothing(values: dict[str, object], reason: str) -> None:
-    knobs = Knobs()
+    delays = Delays()
     with pytest.raises(ScriptError, match=reason):
-        knobs.turn({"latency": 5, **values})
-    assert knobs == Knobs()
+        delays.turn({"latency": 5, **values})
+    assert delays == Delays()

@@ -15,12 +15,12 @@ from bigfleet_fakecloud import (
     TokenReused,
     VirtualClock,
 )
-from bigfleet_fakecloud.faults import Faults
-from bigfleet_fakecloud.knobs import Knobs
-from bigfleet_fakecloud.limits import Pool, Throttle
-from bigfleet_fakecloud.operations import Operations
-from bigfleet_fakecloud.timeline import Timeline
-from bigfleet_fakecloud.tokens import Tokens
+from bigfleet_fakecloud.behaviour.delays import Delays
+from bigfleet_fakecloud.behaviour.faults import Faults
+from bigfleet_fakecloud.behaviour.limits import Pool, Throttle
+from bigfleet_fakecloud.state.operations import Operations
+from bigfleet_fakecloud.state.timeline import Timeline
+from bigfleet_fakecloud.state.tokens import Tokens
 
 KEY = ("small", "a")
 
@@ -155,7 +155,7 @@ class Work:
         self.clock = VirtualClock()
         self.faults = rules()
         timeline = Timeline(self.clock)
-        self.operations = Operations(timeline, Knobs(), random.Random(1), self.faults)
+        self.operations = Operations(timeline, Delays(), random.Random(1), self.faults)
         self.done: list[str] = []
 
 

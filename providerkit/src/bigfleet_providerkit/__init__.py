@@ -19,25 +19,35 @@ A provider writes one `Substrate` (six methods about its cloud) and one `Provide
         machines = running.service.machines()
         await running.stop()
 
-    Running.service               the six RPCs as coroutines over protobuf values, raising `Refusal`
-    Running.address               host:port of the gRPC server, "" without one
-    Running.substrate             the opened Substrate; with the fake a MemorySubstrate, whose
+    RunningProvider.service       the six RPCs as coroutines over protobuf values; raise `Refusal`
+    RunningProvider.address       host:port of the gRPC server, "" without one
+    RunningProvider.substrate     the opened Substrate; with the fake a MemorySubstrate, whose
                                   methods lose hosts, run out of stock, set prices, delay and fail
-    Running.reconcile(), .heal()  one pass now, for tests that do not wait for the loop
-    Running.stop(), .crash()      a graceful stop; an end as by SIGKILL
+    RunningProvider.reconcile()   one pass now, and heal(), for tests that do not wait for the loop
+    RunningProvider.stop()        a graceful stop; crash() ends it as SIGKILL would
 
     Substrate raises Retryable, OutOfCapacity, QuotaExceeded, Unauthorized, InvalidRequest, Gone
 
-The layers, from the top: main and running put parts together; service answers RPCs; backend runs
-transitions, reconciles, heals and resumes; store keeps what was acknowledged; machines are pure
-values and functions. options, offerings, prices, capacity, interruption, calls, hostexec, codec,
-tls, http, logs, admin and memory stand beside them. What is not named here is private.
+The rooms, from the top. What is not named above is private.
+
+    main, process      command line; the parts of one provider, started and stopped
+    service, admin     the six RPCs; the local socket of inspect, sweep and release
+    backend            transitions, reconcile, healing, resume
+    catalogue          slots with shapes and prices: offerings, prices, capacity, interruption
+    hostexec           running the hook on a host: ssh, agent, guest, command
+    readiness, calls   whether a node is Ready; limiter, retries and metrics of API calls
+    store, machines    what was acknowledged, durable; slots, states and fences as pure values
+    options, codec     flags and environment; names and tags
+    http, tls          metrics and probes; certificates
+    logs, tracing      log lines; traces
+    memory             the fake behind --use-fake-backend
 """
 
 # The floor of TLS has to be set before anything imports grpc.
 import bigfleet_providerkit.tls.floor  # noqa: F401 - it acts by being imported
 
 # isort: split
+from bigfleet_providerkit.catalogue.sources import Source, SourceData
 from bigfleet_providerkit.clock import Clock, Runtime, SystemClock, VirtualClock
 from bigfleet_providerkit.errors import (
     Ambiguous,
@@ -58,8 +68,7 @@ from bigfleet_providerkit.main import main
 from bigfleet_providerkit.memory.substrate import MemorySubstrate
 from bigfleet_providerkit.offerings.offering import Offering
 from bigfleet_providerkit.options.model import KitOptions, Opt
-from bigfleet_providerkit.running import Running, start
-from bigfleet_providerkit.sources import Market, Source
+from bigfleet_providerkit.process.running_provider import RunningProvider, start
 from bigfleet_providerkit.spec import (
     Bucket,
     CallRate,
@@ -106,7 +115,6 @@ __all__ = [
     "Launch",
     "Limits",
     "Litter",
-    "Market",
     "MemorySubstrate",
     "Notice",
     "NoticeKind",
@@ -121,9 +129,10 @@ __all__ = [
     "QuotaExceeded",
     "Refusal",
     "Retryable",
-    "Running",
+    "RunningProvider",
     "Runtime",
     "Source",
+    "SourceData",
     "StartError",
     "State",
     "Substrate",

@@ -112,7 +112,7 @@ class VirtualClock:
         return entry
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until somebody moves the time."""
+        """Wait until a test moves the time."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return

@@ -29,7 +29,7 @@ STARTS = frozenset({Power.STARTING, Power.STOPPED})
 ENDED = frozenset({Power.GONE, Power.PREEMPTED})
 
 
-class Shelf(Protocol):
+class KvShelf(Protocol):
     """A small durable map beside the machines; only substrates in memory keep hosts in it."""
 
     def items(self) -> dict[str, bytes]:
@@ -57,7 +57,7 @@ class Kit:
     finder: Describer
     batcher: Batcher
     codec: TagCodec
-    shelf: Shelf
+    kv_shelf: KvShelf
     poll_interval: float
     consistency_window: float
     create_operation: Callable[[str], str]

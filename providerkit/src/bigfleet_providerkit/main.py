@@ -106,7 +106,7 @@ def settle_down() -> None:
 
 
 async def live(spec: ProviderSpec[O], options: O) -> int:
-    """Serve; what nobody foresaw is told in the log like everything else."""
+    """Serve; an unforeseen error is logged like every other."""
     log = make_logger(options.log_level, options.log_format)
     try:
         return await serve(spec, options, log)
@@ -120,7 +120,7 @@ async def live(spec: ProviderSpec[O], options: O) -> int:
 
 async def serve(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) -> int:
     """Serve until a signal comes."""
-    from bigfleet_providerkit.running import start
+    from bigfleet_providerkit.process.running_provider import start
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -132,8 +132,8 @@ async def serve(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped, number.name)
     starting = loop.create_task(start(spec, options, log=log))
-    told = loop.create_task(stop.wait())
-    await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
+    signalled = loop.create_task(stop.wait())
+    await asyncio.wait({starting, signalled}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         starting.cancel()
         await asyncio.wait({starting}, timeout=STOP_WITHIN)
@@ -155,7 +155,7 @@ async def serve(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) ->
         task.add_done_callback(reloads.discard)
 
     loop.add_signal_handler(signal.SIGHUP, hangup)
-    await told
+    await signalled
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(running.stop(), STOP_WITHIN)
     log.info("provider stopped")
@@ -164,7 +164,7 @@ async def serve(spec: ProviderSpec[O], options: O, log: FilteringBoundLogger) ->
 
 async def check(spec: ProviderSpec[O], options: O, form: str) -> int:
     """Try everything a start would need, short of serving."""
-    from bigfleet_providerkit.running import try_out
+    from bigfleet_providerkit.process.running_provider import try_out
 
     found = await try_out(spec, options, make_logger("warning", options.log_format))
     if form == "json":

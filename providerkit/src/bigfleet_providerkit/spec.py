@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
+from bigfleet_providerkit.catalogue.sources import Source
 from bigfleet_providerkit.errors import SubstrateError
 from bigfleet_providerkit.hostexec.userdata import FirstBoot
 from bigfleet_providerkit.machines.state import CapacityType
 from bigfleet_providerkit.options.model import KitOptions
-from bigfleet_providerkit.sources import Source
 from bigfleet_providerkit.substrate import Capacity, PriceKey, Substrate
 
 if TYPE_CHECKING:

@@ -142,7 +142,7 @@ class Shard:
 
 @contextlib.contextmanager
 def free_port() -> Iterator[int]:
-    """A port of the loopback interface that nobody uses at this moment."""
+    """A port of the loopback interface that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])

@@ -1,7 +1,7 @@
 """kill -9 at random moments under load: nothing that was acknowledged is lost.
 
 A shard drives machines through their life while the process is killed again and again on the same
-state. What it was told is compared with what the next process shows.
+state. What it was acknowledged is compared with what the next process shows.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ AFTER = {kind: {kind.transitional, kind.target} for kind in Kind}
 
 
 @dataclass
-class Told:
-    """What the shard was told about one machine: its last acknowledged operation."""
+class Acknowledged:
+    """What the shard was acknowledged about one machine: its last acknowledged operation."""
 
     kind: Kind
     operation: str
@@ -39,24 +39,28 @@ class Told:
 class Witness:
     """Everything that was acknowledged."""
 
-    machines: dict[str, Told] = field(default_factory=dict)
-    asked: dict[str, Kind] = field(default_factory=dict)
+    machines: dict[str, Acknowledged] = field(default_factory=dict)
+    requested: dict[str, Kind] = field(default_factory=dict)
     operations: set[str] = field(default_factory=set)
 
     def acknowledged(self, kind: Kind, ack: pb.TransitionAck, token: tuple[int, int]) -> None:
         machine = ack.machine.id
-        self.asked.pop(machine, None)
+        self.requested.pop(machine, None)
         assert ack.operation_id not in self.operations, "an operation id was used twice"
         self.operations.add(ack.operation_id)
-        self.machines[machine] = Told(kind, ack.operation_id, token)
+        self.machines[machine] = Acknowledged(kind, ack.operation_id, token)
 
     def check(self, shown: dict[str, pb.Machine]) -> None:
-        for machine, told in self.machines.items():
+        for machine, acknowledged in self.machines.items():
             seen = shown[machine]
             state = State(seen.state)
             # A question whose answer was lost may have been heard.
-            asked = self.asked.get(machine, told.kind)
-            assert state in AFTER[told.kind] | AFTER[asked] | {State.FAILED}, (machine, told, state)
+            requested = self.requested.get(machine, acknowledged.kind)
+            assert state in AFTER[acknowledged.kind] | AFTER[requested] | {State.FAILED}, (
+                machine,
+                acknowledged,
+                state,
+            )
             if state is State.FAILED:
                 assert seen.last_error.startswith(("Interrupted:", "Timeout:")), seen.last_error
             if state in (State.CONFIGURING, State.CONFIGURED, State.DRAINING):
@@ -65,7 +69,7 @@ class Witness:
 
 
 async def drive(shard: Shard, machine: str, witness: Witness) -> None:
-    """Move one machine along its life, for ever."""
+    """Move one machine along its life, until it is cancelled."""
     while True:
         state = await shard.state(machine)
         kind = next((kind for kind in Kind if kind.source is state), None)
@@ -74,7 +78,7 @@ async def drive(shard: Shard, machine: str, witness: Witness) -> None:
             continue
         if state is State.IDLE and shard.sequence % 3 == 0:
             kind = Kind.DELETE
-        witness.asked[machine] = kind
+        witness.requested[machine] = kind
         match kind:
             case Kind.CREATE:
                 ack = await shard.create(machine)
@@ -99,7 +103,7 @@ async def one_life(
         witness.check(shown)
         await marks_hold(remote, witness)
         witness.machines.clear()
-        witness.asked.clear()
+        witness.requested.clear()
         drivers = [
             asyncio.ensure_future(drive(Shard(remote, f"s-{n}", epoch), machine, witness))
             for n, machine in enumerate(sorted(shown)[:12])

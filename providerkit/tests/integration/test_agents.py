@@ -18,10 +18,10 @@ import trustme
 import yaml
 
 from bigfleet_providerkit import CommandKind, Host, OptionError
-from bigfleet_providerkit.backend.prepare import check_start
-from bigfleet_providerkit.hostexec.agent import AgentChannel, agent_user_data, check_secret
+from bigfleet_providerkit.hostexec.channels.agent import AgentChannel, agent_user_data, check_secret
 from bigfleet_providerkit.hostexec.contract import HookCall, command_for, script_text
 from bigfleet_providerkit.hostexec.options import AgentOptions, SshOptions
+from bigfleet_providerkit.process.prepare import check_start
 from bigfleet_providerkit.testing import eventually
 
 HOST = Host("i-1", machine_id="machine")
@@ -166,9 +166,9 @@ async def test_an_acknowledgement_is_repeated_until_a_provider_answers(tmp_path:
 def test_an_unknown_command_is_refused_and_not_noted_as_done(tmp_path: Path) -> None:
     world = AgentWorld(tmp_path)
     world.hook("exit 0")
-    said = world.perform({"id": "op-1", "operation": "op-1", "type": "dance"})
-    assert (said["command_id"], said["ok"]) == ("op-1", False)
-    assert "does not know the command type dance" in said["error"]
+    output = world.perform({"id": "op-1", "operation": "op-1", "type": "dance"})
+    assert (output["command_id"], output["ok"]) == ("op-1", False)
+    assert "does not know the command type dance" in output["error"]
     assert not (tmp_path / "run" / "done").exists()
     assert world.runs == 0
 
@@ -191,8 +191,8 @@ def test_a_hook_that_wants_another_try_is_not_acknowledged(tmp_path: Path) -> No
     drain: dict[str, object] = {"id": "op-1", "operation": "op-1", "type": "drain"}
     assert world.perform(drain) == {}
     world.hook('echo "no \\"route\\" to it" >&2; exit 3')
-    said = world.perform(drain)
-    assert (said["ok"], said["error"]) == (False, "no route to it  (exit code 3)")
+    output = world.perform(drain)
+    assert (output["ok"], output["error"]) == (False, "no route to it  (exit code 3)")
 
 
 def test_the_hook_gets_provider_and_host_id(tmp_path: Path) -> None:

@@ -22,12 +22,12 @@ import yaml
 from bigfleet_providerkit import CommandKind, Host, HostResult, OptionError, Retryable, Unauthorized
 from bigfleet_providerkit.clock import SystemClock
 from bigfleet_providerkit.errors import HookFailed
-from bigfleet_providerkit.hostexec.agent import AgentChannel, agent_user_data, check_secret
-from bigfleet_providerkit.hostexec.command import CommandChannel, in_chunks
+from bigfleet_providerkit.hostexec.channels.agent import AgentChannel, agent_user_data, check_secret
+from bigfleet_providerkit.hostexec.channels.command import CommandChannel, in_chunks
+from bigfleet_providerkit.hostexec.channels.guest import GuestChannel, GuestStatus
+from bigfleet_providerkit.hostexec.channels.ssh import SshAccess, SshChannel, load_key
 from bigfleet_providerkit.hostexec.contract import HookCall, command_for, script_text
-from bigfleet_providerkit.hostexec.guest import GuestChannel, GuestStatus
 from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key, new_seed
-from bigfleet_providerkit.hostexec.ssh import SshAccess, SshChannel, load_key
 from bigfleet_providerkit.hostexec.userdata import first_boot, multipart
 from bigfleet_providerkit.substrate import HostCommand
 

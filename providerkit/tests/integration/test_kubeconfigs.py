@@ -125,9 +125,9 @@ async def test_a_watch_that_the_server_ends_with_an_error_is_not_begun_again_at_
     nodes = KubeNodes(tmp_path)
     await nodes.ready(Host("i-1"), "m-1", "cluster-a")
 
-    async def told() -> bool:
+    async def reported() -> bool:
         return nodes._nodes("cluster-a").trouble == "ValueError: the watch ended: too old"
 
-    await eventually(told)
+    await eventually(reported)
     assert server.lists == 1
     await nodes.aclose()

@@ -19,7 +19,7 @@ async def test_a_signal_ends_a_start_that_waits_for_its_cloud(tmp_path: Path) ->
     async def told_to_stop_meanwhile(options: KitOptions, kit: Kit) -> MemorySubstrate:
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.Event().wait()
-        raise AssertionError("nobody sets it")
+        raise AssertionError("it is never set")
 
     spec = dataclasses.replace(SPEC, open=told_to_stop_meanwhile)
     state = str(tmp_path / "state.db")

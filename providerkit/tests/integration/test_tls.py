@@ -96,7 +96,7 @@ def named(authority: Authority, *uris: str, unread: bytes = b"") -> bytes:
 
 
 def with_password(leaf: trustme.LeafCert) -> bytes:
-    """Its key as nobody can read it without asking somebody."""
+    """Its key, readable with a password only."""
     from cryptography.hazmat.primitives import serialization
 
     key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), password=None)
@@ -201,9 +201,9 @@ async def test_new_files_are_used_without_a_restart_and_broken_ones_are_not(tmp_
             assert await Shard(Remote(channel)).state(machine) is State.IDLE
         await before.machines()
         await open_channel.close()
-    told = [line for line in (tmp_path / "log").read_text().splitlines() if GOOD_STAY in line]
-    assert len(told) == 3
-    assert "assword" in told[0]
+    lines_told = [line for line in (tmp_path / "log").read_text().splitlines() if GOOD_STAY in line]
+    assert len(lines_told) == 3
+    assert "assword" in lines_told[0]
 
 
 def test_a_certificate_needs_exactly_one_name(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_new_files_that_could_not_be_read_once_are_read_when_they_can_be(
     )
     authority = Authority(tmp_path)
     cert, key, ca = (str(tmp_path / f"{name}.pem") for name in ("cert", "key", "ca"))
-    with capture_logs() as said:
+    with capture_logs() as logged:
         TlsFiles(cert, key, ca, structlog.get_logger()).server_credentials()
         (handshake,) = handshakes
         authority.install()
@@ -247,4 +247,4 @@ def test_new_files_that_could_not_be_read_once_are_read_when_they_can_be(
             assert [handshake(), handshake()] == [None, None]
         assert handshake() is not None
         assert handshake() is None
-    assert [line["log_level"] for line in said] == ["warning", "info"]
+    assert [line["log_level"] for line in logged] == ["warning", "info"]

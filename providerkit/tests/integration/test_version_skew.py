@@ -13,7 +13,7 @@ from bigfleet_providerkit.testing import Shard, eventually
 from kitworld import begin
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("state-*.db"))
-# What the recorded client sent for its last Create, byte for byte, with a field nobody knows.
+# What the recorded client sent for its last Create, byte for byte, with an unknown field.
 CREATE = (
     b"\x0a\x25test-region-a/OnDemand/t-4/zone-a/004"
     b"\x1a\x0eshard-recorded\x20\x03\x28\x05\xf8\x3e\x01"

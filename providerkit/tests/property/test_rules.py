@@ -12,8 +12,8 @@ from bigfleet_providerkit.machines.operations import OperationIds
 from bigfleet_providerkit.machines.record import Record, Shape, encode, encode_metadata, shape_of
 from bigfleet_providerkit.machines.state import Kind
 from bigfleet_providerkit.machines.transitions import (
-    Binding,
-    Refused,
+    ClusterBinding,
+    OutOfPosition,
     Repeat,
     Start,
     accept,
@@ -80,14 +80,14 @@ def test_transitions_follow_the_small_model(steps: list[tuple[Kind, str]]) -> No
         elif model.state is kind.source:
             assert decision == Start()
             operation = ids.next()
-            record = accept(record, kind, operation, Binding("c", b""))
+            record = accept(record, kind, operation, ClusterBinding("c", b""))
             model.state = kind.transitional
             if kind is Kind.CREATE:
                 model.ops = {}
             model.ops[kind] = operation
             model.bound = model.bound or kind is Kind.CONFIGURE
         else:
-            assert isinstance(decision, Refused)
+            assert isinstance(decision, OutOfPosition)
             continue
         if record.state is not kind.transitional or then == "none":
             continue

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bigfleet_providerkit.store.interface import TABLES, Changes
 from bigfleet_providerkit.store.schema import create_schema, prepare_schema, read_tables
-from bigfleet_providerkit.store.writing import SIZES, prepare_writing, write_changes
+from bigfleet_providerkit.store.writer import SIZES, prepare_writing, write_changes
 
 KEYS = st.sampled_from([b"", b"a", b"a\0", b"\xff", b"k" * 300])
 ROWS = st.tuples(st.sampled_from(TABLES), KEYS.map(lambda key: b"key-" + key))

@@ -23,7 +23,7 @@ from bigfleet_providerkit import (
     MemorySubstrate,
     PriceTable,
     ProviderSpec,
-    Running,
+    RunningProvider,
     Runtime,
     State,
     Timeouts,
@@ -73,7 +73,7 @@ SPEC = ProviderSpec(
 class World:
     """One running provider and the shard that calls it."""
 
-    running: Running[KitOptions]
+    running: RunningProvider[KitOptions]
     clock: VirtualClock
     store: Store
     shard: Shard = field(init=False)
@@ -146,7 +146,7 @@ async def begin(
     seed: int = 1,
     **options: object,
 ) -> World:
-    """Start a world; whoever starts it stops it."""
+    """Start a world; the caller stops it."""
     clock = VirtualClock()
     kept = store or MemoryStore()
     given = {"use_fake_backend": True, "seed_count": 8, "reconcile_interval": 0, **options}

@@ -8,11 +8,11 @@ from bigfleet_providerkit import (
     Gone,
     Host,
     InvalidRequest,
-    Market,
     Notice,
     NoticeKind,
     Power,
     Retryable,
+    SourceData,
     State,
 )
 from bigfleet_providerkit.memory.substrate import MemorySubstrate
@@ -25,7 +25,7 @@ class Changed(MemorySubstrate):
     async def list_managed(self, refs: Sequence[str] | None = None) -> Sequence[Host]:
         raise KeyError("instances")
 
-    async def market(self) -> Market:
+    async def source_data(self) -> SourceData:
         raise KeyError("hourly")
 
 
@@ -99,7 +99,7 @@ async def fail(w: World, machine: str) -> str:
 
 
 class Strict(MemorySubstrate):
-    """A cloud that answers 404 to whoever ends a host twice, and never ends the stuck one."""
+    """A cloud that answers 404 when a host is ended twice, and never ends the stuck one."""
 
     stuck = ""
 
@@ -166,12 +166,12 @@ async def test_a_mutation_does_not_wait_for_a_tag_that_is_put_right() -> None:
 
 async def test_notices_that_are_not_heard_are_no_bug_and_are_asked_for_again() -> None:
     async with world() as w:
-        asked = 0
+        calls = 0
 
         class Deaf(MemorySubstrate):
             async def interruptions(self) -> AsyncIterator[Notice]:
-                nonlocal asked
-                asked += 1
+                nonlocal calls
+                calls += 1
                 yield Notice("i-unknown", NoticeKind.REBALANCE, 0.5, 0.0)
                 raise Retryable("the queue does not answer any more")
 
@@ -180,5 +180,5 @@ async def test_notices_that_are_not_heard_are_no_bug_and_are_asked_for_again() -
         listening = asyncio.get_running_loop().create_task(loops._notices())
         await w.advance(60)
         listening.cancel()
-        assert asked > 5
+        assert calls > 5
         assert w.metric("panics_total") == 0

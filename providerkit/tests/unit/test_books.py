@@ -17,7 +17,7 @@ from bigfleet_providerkit import (
     PriceTable,
     State,
 )
-from bigfleet_providerkit.backend.ledger import Edit
+from bigfleet_providerkit.backend.state.ledger import Edit
 from bigfleet_providerkit.capacity.quantity import parse_quantity, write_cpu, write_memory
 from bigfleet_providerkit.capacity.table import CapacityTable, allocatable_of, resources_of
 from bigfleet_providerkit.interruption.book import InterruptionBook, hourly
@@ -113,7 +113,7 @@ def test_override_then_live_then_seed() -> None:
     assert book.quote("x", "z", CapacityType.BARE_METAL).usd == 0
 
 
-def test_a_price_that_nobody_knows_stops_the_start_with_a_sentence() -> None:
+def test_an_unknown_price_stops_the_start_with_a_sentence() -> None:
     with pytest.raises(OptionError, match=r"no price for r9z\.large in eu-west-9: give price_usd"):
         PriceBook(SEED, "r").quote("r9z.large", "eu-west-9", CapacityType.ON_DEMAND)
     with pytest.raises(OptionError, match="not above 0"):
@@ -167,7 +167,7 @@ def test_shapes_become_quantities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "pods"),
+    ("given", "pods"),
     [
         ({}, "110"),
         ({"allocatable": None}, "110"),
@@ -177,9 +177,9 @@ def test_shapes_become_quantities() -> None:
     ids=["nothing", "the shape alone", "of what is allocatable", "of its resources"],
 )
 async def test_a_machine_has_room_for_pods_whatever_its_offering_says(
-    said: dict[str, object], pods: str
+    given: dict[str, object], pods: str
 ) -> None:
-    offering = {**slots(), "count": 1, **said}
+    offering = {**slots(), "count": 1, **given}
     async with world(offerings=json.dumps([offering])) as w:
         (machine,) = await w.shard.machines()
         assert machine.allocatable.resources["pods"] == pods

@@ -265,7 +265,7 @@ async def test_a_poll_waits_behind_one_queued_mutation_at_most() -> None:
     assert order == ["m0", "p0", "m1", "p1", "m2", "m3", "m4", "m5"]
 
 
-async def test_a_turn_that_does_not_come_in_time_is_given_up_and_takes_nobody_elses() -> None:
+async def test_a_turn_that_does_not_come_in_time_is_given_up_and_takes_no_other_turn() -> None:
     clock = VirtualClock()
     limiter = Limiter(clock, rate=0.1)
     assert await limiter.turn(1e6)

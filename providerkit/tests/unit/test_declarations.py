@@ -13,18 +13,18 @@ from bigfleet_providerkit import (
     CapacityType,
     InterruptionTable,
     KitOptions,
-    Market,
     MemorySubstrate,
     Opt,
     OptionError,
     ProviderSpec,
+    SourceData,
     State,
     Timeouts,
     start,
 )
 from bigfleet_providerkit.kit import Kit
 from bigfleet_providerkit.logs.setup import silent_logger
-from bigfleet_providerkit.running import try_out
+from bigfleet_providerkit.process.running_provider import try_out
 from bigfleet_providerkit.spec import Limits
 from kitworld import SPEC, slots, world
 
@@ -92,8 +92,8 @@ async def test_forecasts_of_the_cloud_reach_the_machines_and_priors_of_a_person_
     tmp_path: Path,
 ) -> None:
     class Advised(MemorySubstrate):
-        async def market(self) -> Market:
-            return Market(forecasts=InterruptionTable({"t-4": 0.25, "t-8": 7.0}))
+        async def source_data(self) -> SourceData:
+            return SourceData(forecasts=InterruptionTable({"t-4": 0.25, "t-8": 7.0}))
 
     priors = tmp_path / "priors.yaml"
     priors.write_text("values: {t-4: 0.5}\n")

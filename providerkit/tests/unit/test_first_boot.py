@@ -24,8 +24,8 @@ def boot(script: str) -> None:
 
 
 def test_the_script_puts_hook_key_and_base_in_their_places(root: Path) -> None:
-    key, hook, said = mint_host_key(b"s" * 32), root / "opt/it's a hook", root / "said"
-    base = f"#!/bin/sh\necho once >> '{said}'\n"
+    key, hook, output = mint_host_key(b"s" * 32), root / "opt/it's a hook", root / "said"
+    base = f"#!/bin/sh\necho once >> '{output}'\n"
     script = userdata.first_boot(base, str(hook), key, "shell")
     boot(script)
     assert hook.read_text() == script_text("bootstrap.sh")
@@ -37,7 +37,7 @@ def test_the_script_puts_hook_key_and_base_in_their_places(root: Path) -> None:
     before = private.stat().st_mtime_ns
     boot(script)
     assert private.stat().st_mtime_ns == before, "the second boot leaves the key alone"
-    assert said.read_text() == "once\nonce\n"
+    assert output.read_text() == "once\nonce\n"
     assert not list(root.rglob("*.new"))
 
 

@@ -194,7 +194,7 @@ async def test_the_kit_knows_lives_and_keeps_the_keys_of_hosts() -> None:
     kit = w.substrate._kit
     host = (await w.substrate.list_managed())[0]
     assert kit.create_operation(machine) == host.operation_id
-    assert kit.create_operation("nobody") == ""
+    assert kit.create_operation("unknown") == ""
     kit.pin_host(host, "pin-1")
     await w.clock.settle()
     after = await w.restart()

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from bigfleet_providerkit import CapacityType, Power, Retryable, State
-from bigfleet_providerkit.backend.reconcile.rails import Limits, too_many_vanished
+from bigfleet_providerkit.backend.reconcile.rails import RailLimits, too_many_vanished
 from bigfleet_providerkit.memory.substrate import MemoryHost, MemorySubstrate
 from kitworld import SPEC, World, world
 
@@ -241,7 +241,7 @@ async def test_an_absent_host_ends_a_delete() -> None:
 
 
 def test_the_rails_in_numbers() -> None:
-    limits = Limits(0, remove_orphans=True)
+    limits = RailLimits(0, remove_orphans=True)
     assert [limits.removals(n) for n in (0, 19, 20, 40, 1000)] == [1, 1, 1, 2, 50]
     assert not too_many_vanished(9, 10)
     assert not too_many_vanished(30, 100)

@@ -10,12 +10,12 @@ from bigfleet_providerkit import (
     Capacity,
     CapacityType,
     InterruptionTable,
-    Market,
     MemorySubstrate,
     Offering,
     OptionError,
     PriceKey,
     Source,
+    SourceData,
     StartError,
 )
 from bigfleet_providerkit.interruption.book import InterruptionBook
@@ -24,6 +24,7 @@ from bigfleet_providerkit.offerings.parse import Dialect, read_offerings
 from bigfleet_providerkit.options.model import KitOptions
 from bigfleet_providerkit.prices.book import PriceBook
 from bigfleet_providerkit.prices.file import read_prices
+from bigfleet_providerkit.process import running_provider
 from bigfleet_providerkit.spec import PriceTable
 from kitworld import SPEC, slots, world
 
@@ -36,13 +37,13 @@ class Priced(MemorySubstrate):
     reads: dict[str, int]
     spot = 0.12
 
-    async def read_spot(self) -> Market:
+    async def read_spot(self) -> SourceData:
         self.reads["spot"] = self.reads.get("spot", 0) + 1
-        return Market(prices={PriceKey("t-4", "zone-a", SPOT): self.spot})
+        return SourceData(prices={PriceKey("t-4", "zone-a", SPOT): self.spot})
 
-    async def read_shapes(self) -> Market:
+    async def read_shapes(self) -> SourceData:
         self.reads["shapes"] = self.reads.get("shapes", 0) + 1
-        return Market(capacities={"t-8": Capacity(8000, 32 * 1024**3)})
+        return SourceData(capacities={"t-8": Capacity(8000, 32 * 1024**3)})
 
 
 async def opened(options: KitOptions, kit: Kit) -> MemorySubstrate:
@@ -65,9 +66,10 @@ LIVE = dataclasses.replace(
 @pytest.fixture(autouse=True)
 def _sources_of_the_declaration(monkeypatch: pytest.MonkeyPatch) -> None:
     """The substrate in memory has one source of its own; here those of the declaration count."""
-    from bigfleet_providerkit import running
 
-    monkeypatch.setattr(running, "sources_of", lambda spec, options, _: list(spec.sources(options)))
+    monkeypatch.setattr(
+        running_provider, "sources_of", lambda spec, options, _: list(spec.sources(options))
+    )
 
 
 async def test_each_source_is_read_by_its_own_period() -> None:
@@ -82,7 +84,7 @@ async def test_each_source_is_read_by_its_own_period() -> None:
 
 
 async def test_a_source_that_fails_leaves_the_others_alone() -> None:
-    async def broken(cloud: Priced) -> Market:
+    async def broken(cloud: Priced) -> SourceData:
         raise KeyError("shapes")
 
     spec = dataclasses.replace(

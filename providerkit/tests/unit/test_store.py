@@ -56,15 +56,15 @@ async def test_what_was_submitted_is_there_after_a_kill(opened: Open) -> None:
 async def test_changes_are_told_in_order_and_later_ones_win(opened: Open) -> None:
     store = opened()
     store.open("label")
-    told: list[int] = []
+    answered: list[int] = []
     last = asyncio.get_running_loop().create_future()
     for number in range(1500):
         value = str(number).encode()
         changes: Changes = {("machines", b"same"): value, ("machines", value): value}
-        store.submit(changes, lambda error, n=number: told.append(n))  # type: ignore[misc]
+        store.submit(changes, lambda error, n=number: answered.append(n))  # type: ignore[misc]
     store.submit({}, lambda error: last.set_result(None))
     await last
-    assert told == list(range(1500))
+    assert answered == list(range(1500))
     await store.close()
     again = opened()
     tables = again.open("label")["machines"]

@@ -45,7 +45,7 @@ def test_a_refused_call_begins_no_transition() -> None:
     assert [one.error for one in sink.all] == ["fenced"]
 
 
-def test_calls_without_the_header_or_that_nobody_keeps_are_no_part_of_a_trace() -> None:
+def test_calls_without_the_header_or_that_are_not_kept_do_not_belong_to_a_trace() -> None:
     traces = Traces(Sink())
     assert traces.came((("other", "x"),), "m-1") is None
     assert traces.came((("traceparent", "nonsense"),), "m-1") is None

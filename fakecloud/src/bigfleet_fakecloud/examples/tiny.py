@@ -19,7 +19,7 @@ from bigfleet_fakecloud import (
     text_of,
     texts_of,
 )
-from bigfleet_fakecloud.timeline import Clock
+from bigfleet_fakecloud.state.timeline import Clock
 
 PRICES = {"small": 0.05, "large": 0.40}
 CPUS = {"small": 2, "large": 16}

@@ -18,15 +18,15 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from bigfleet_fakecloud import collection as objects
-from bigfleet_fakecloud.call import Call, Reply
 from bigfleet_fakecloud.cloud import Cloud
 from bigfleet_fakecloud.errors import Conflict, NotFound
 from bigfleet_fakecloud.guests.agent import AgentLoop
 from bigfleet_fakecloud.guests.folder import GuestFolder, HookRun, Outcome
 from bigfleet_fakecloud.guests.levers import KINDS, Lever, Levers
 from bigfleet_fakecloud.guests.ssh import SshServer
-from bigfleet_fakecloud.operations import Operation
+from bigfleet_fakecloud.http.call import Call, Reply
+from bigfleet_fakecloud.state import collection as objects
+from bigfleet_fakecloud.state.operations import Operation
 
 AT_ONCE = 256
 UserDataOf = Callable[[objects.Resource], bytes | str]
@@ -185,7 +185,7 @@ class Guests:
         self._running(ref)
         operation = self._cloud.operations.open(action, ref)
         # The length that a test sets for every transition is that of the hook, not of each script.
-        delay = seconds * self._cloud.knobs.pace
+        delay = seconds * self._cloud.delays.pace
 
         async def work() -> None:
             await self._cloud.timeline.clock.sleep(delay)
@@ -220,7 +220,7 @@ class Guests:
         return outcome
 
     def _variables(self, pulled: dict[str, Lever | None]) -> dict[str, str]:
-        usual = Lever(ready_after=self._cloud.knobs.transition or 0.0)
+        usual = Lever(ready_after=self._cloud.delays.transition or 0.0)
         variables = {}
         for kind, lever in pulled.items():
             head, acts = f"GUEST_{kind.upper()}", lever or usual

@@ -23,7 +23,7 @@ SO_BINDTODEVICE = 25
 
 
 class _Login(asyncssh.SSHServer):
-    """Lets in whoever has the key; users are not told apart."""
+    """Lets in every client with the key, whatever its user name."""
 
     def __init__(self, allowed: bytes) -> None:
         self._allowed = allowed

@@ -16,7 +16,7 @@ from bigfleet_lab.fake.local import LocalTransport
 from bigfleet_lab.fake.spec import REGION, FakeOptions, spec_for
 from bigfleet_lab.fake.substrate import FakeSubstrate
 from bigfleet_providerkit import CapacityType as KitCapacityType
-from bigfleet_providerkit import NoticeKind, Running, Runtime, SubstrateError, start
+from bigfleet_providerkit import NoticeKind, RunningProvider, Runtime, SubstrateError, start
 
 _NO_SOCKET = "in-process:0"
 
@@ -24,7 +24,7 @@ _NO_SOCKET = "in-process:0"
 class FakeProvider:
     """A running fake and its levers."""
 
-    def __init__(self, running: Running[FakeOptions]) -> None:
+    def __init__(self, running: RunningProvider[FakeOptions]) -> None:
         assert isinstance(running.substrate, FakeSubstrate)
         self.running = running
         self.substrate = running.substrate

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
 
-from bigfleet_providerkit.backend.assembly import Backend
 from bigfleet_providerkit.errors import ProviderKitError
 from bigfleet_providerkit.machines.transitions import operations_of
+from bigfleet_providerkit.process.assembly import Backend
 
 LONGEST_PATH = 100
 ASKED_WITHIN = 10.0

@@ -13,13 +13,12 @@ from dataclasses import replace
 
 from structlog.typing import FilteringBoundLogger
 
+from bigfleet_providerkit.backend.bug_log import classed
+from bigfleet_providerkit.backend.gather import gather
 from bigfleet_providerkit.backend.hosts import host_of
-from bigfleet_providerkit.backend.ledger import Edit, Ledger
-from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.reconcile.plan import ABSENT
-from bigfleet_providerkit.backend.settings import HEAL_REFUSED_AFTER, Settings
+from bigfleet_providerkit.backend.state.ledger import Edit, Ledger
 from bigfleet_providerkit.backend.steps import Steps
-from bigfleet_providerkit.backend.together import together
 from bigfleet_providerkit.calls.retry import within
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import (
@@ -34,6 +33,7 @@ from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import Kind, State
 from bigfleet_providerkit.machines.transitions import reborn
+from bigfleet_providerkit.options.settings import HEAL_REFUSED_AFTER, Settings
 from bigfleet_providerkit.substrate import Host, Power, Substrate
 
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 600.0
@@ -88,7 +88,7 @@ class Healer:
             self._wake.set()
 
     async def loop(self) -> None:
-        """Heal what is due, for ever."""
+        """Heal what is due, until the provider stops."""
         while True:
             self._wake.clear()
             await self.run()
@@ -141,7 +141,7 @@ class Healer:
             for record in rest:
                 await self._not_healed(record, problem)
             return
-        await together(rest, lambda record: self._heal_one(record, listed.get(record.id, [])))
+        await gather(rest, lambda record: self._heal_one(record, listed.get(record.id, [])))
 
     async def _heal_one(self, record: Record, listed: list[Host]) -> None:
         try:
@@ -172,7 +172,7 @@ class Healer:
             await within(self._runtime, self._settings.timeouts.delete, work)
 
     async def _reborn(self, record: Record) -> None:
-        async with self._ledger.turn(record.id):
+        async with self._ledger.hold(record.id):
             current = self._ledger.inventory.get(record.id)
             if current is None or current.state is not State.FAILED or current.life != record.life:
                 return
@@ -191,7 +191,7 @@ class Healer:
         self._metrics.heal_failures.inc()
         line = f"{error.word}: cleanup failed: {error}"
         self._again(record, line)
-        async with self._ledger.turn(record.id):
+        async with self._ledger.hold(record.id):
             current = self._ledger.inventory.get(record.id)
             if current is None or current.state is not State.FAILED:
                 return

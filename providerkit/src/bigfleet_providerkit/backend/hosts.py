@@ -2,8 +2,8 @@
 
 import hashlib
 
-from bigfleet_providerkit.backend.books import Books
-from bigfleet_providerkit.backend.ledger import Ledger, Work
+from bigfleet_providerkit.backend.state.ledger import Ledger, Work
+from bigfleet_providerkit.catalogue.offering_catalogue import OfferingCatalogue
 from bigfleet_providerkit.codec.tags import TagCodec, base32, host_name
 from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
 from bigfleet_providerkit.hostexec.userdata import FirstBoot, first_boot
@@ -54,16 +54,18 @@ def notes_of(host: Host, now: float) -> NotesRow:
     )
 
 
-def binding_of(record: Record, cluster: str | None, pin: str, books: Books) -> Binding:
+def binding_of(
+    record: Record, cluster: str | None, pin: str, catalogue: OfferingCatalogue
+) -> Binding:
     """The tag set of a machine's host."""
-    tags = books.tags(books.offering_of(record.id))
+    tags = catalogue.tags(catalogue.offering_of(record.id))
     return Binding(record.id, record.create_op, record.capacity_type, cluster, pin, tags)
 
 
 def order_for(
     record: Record,
     work: Work,
-    books: Books,
+    catalogue: OfferingCatalogue,
     codec: TagCodec,
     *,
     hook: str,
@@ -71,14 +73,15 @@ def order_for(
     form: FirstBoot = "cloud-init",
 ) -> Launch:
     """The order for a machine's host. It brings a host key where hosts are reached by SSH."""
-    offering = books.offering_of(record.id)
+    offering = catalogue.offering_of(record.id)
     arch = record.shape.labels.get("kubernetes.io/arch", "amd64")
     key = mint_host_key(work.seed) if work.seed else HostKey()
-    user_data = first_boot(books.user_data(offering), hook, key, form)
-    image = books.image(offering, arch)
+    user_data = first_boot(catalogue.user_data(offering), hook, key, form)
+    image = catalogue.image(offering, arch)
+    boot = first_boot(catalogue.user_data(offering), hook, HostKey(), form)
     binding = Binding(
-        record.id, work.operation, record.capacity_type, None, key.pin, books.tags(offering),
-        launch_hash(image, first_boot(books.user_data(offering), hook, HostKey(), form), offering),
+        record.id, work.operation, record.capacity_type, None, key.pin, catalogue.tags(offering),
+        launch_hash(image, boot, offering),
     )  # fmt: skip
     return Launch(
         machine_id=record.id,
@@ -94,7 +97,7 @@ def order_for(
         disk_gb=offering.disk_gb if offering else 0,
         reservation=offering.reservation if offering else "",
         placement_group=offering.placement_group if offering else "",
-        extra=books.extra(offering),
+        extra=catalogue.extra(offering),
         user_data=user_data,
         host_key=key.private,
         pin=key.pin,

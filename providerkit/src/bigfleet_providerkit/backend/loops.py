@@ -11,17 +11,17 @@ from dataclasses import replace
 
 from structlog.typing import FilteringBoundLogger
 
-from bigfleet_providerkit.backend.books import Books
-from bigfleet_providerkit.backend.ledger import Edit, Ledger
-from bigfleet_providerkit.backend.price_refresh import PriceRefresh
 from bigfleet_providerkit.backend.reconcile.reconciler import Reconciler
-from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.backend.state.ledger import Edit, Ledger
+from bigfleet_providerkit.catalogue.offering_catalogue import OfferingCatalogue
+from bigfleet_providerkit.catalogue.price_refresh import PriceRefresh
+from bigfleet_providerkit.catalogue.sources import Source
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import StoreUnavailable, SubstrateError
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import WITH_HOST
-from bigfleet_providerkit.sources import Source
+from bigfleet_providerkit.options.settings import Settings
 from bigfleet_providerkit.substrate import KnowsInterruptions, Notice, NoticeKind, Substrate
 
 STORE_PROBE = 1.0
@@ -36,7 +36,7 @@ class Loops:
         self,
         substrate: Substrate,
         ledger: Ledger,
-        books: Books,
+        catalogue: OfferingCatalogue,
         reconciler: Reconciler,
         settings: Settings,
         runtime: Runtime,
@@ -45,7 +45,7 @@ class Loops:
     ) -> None:
         self._substrate = substrate
         self._ledger = ledger
-        self._books = books
+        self._catalogue = catalogue
         self._reconciler = reconciler
         self._settings = settings
         self._runtime = runtime
@@ -112,15 +112,15 @@ class Loops:
                 await self.renew_records()
 
     async def renew_records(self) -> None:
-        """Bring the records up to date with what the books say now."""
+        """Bring the records up to date with what the catalogue say now."""
         for number, machine in enumerate(list(self._ledger.inventory.snapshot())):
             if number % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
             record = self._ledger.inventory.get(machine)
-            if record is None or self._books.refreshed(record) is record.shape:
+            if record is None or self._catalogue.refreshed(record) is record.shape:
                 continue
             await self._change(
-                machine, lambda current: replace(current, shape=self._books.refreshed(current))
+                machine, lambda current: replace(current, shape=self._catalogue.refreshed(current))
             )
 
     async def _notices(self) -> None:
@@ -144,7 +144,7 @@ class Loops:
         self.reconcile_soon()
 
     async def _change(self, machine: str, change: Callable[[Record], Record]) -> None:
-        async with self._ledger.turn(machine):
+        async with self._ledger.hold(machine):
             record = self._ledger.inventory.get(machine)
             if record is None:
                 return

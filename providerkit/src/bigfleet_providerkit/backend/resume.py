@@ -8,11 +8,11 @@ success until the deadline that was stored with it.
 from dataclasses import replace
 
 from bigfleet_providerkit.backend.heal import Healer
-from bigfleet_providerkit.backend.ledger import Ledger, Work
 from bigfleet_providerkit.backend.runner import Runner
-from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.backend.state.ledger import Ledger, Work
 from bigfleet_providerkit.hostexec.hostkey import new_seed
 from bigfleet_providerkit.machines.state import IN_FLIGHT, Kind, State
+from bigfleet_providerkit.options.settings import Settings
 
 
 def resume_all(

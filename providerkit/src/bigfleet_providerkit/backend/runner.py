@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from structlog.typing import FilteringBoundLogger
 
-from bigfleet_providerkit.backend.ledger import Edit, Late, Ledger, Work
+from bigfleet_providerkit.backend.state.ledger import Edit, LateOperation, Ledger, Work
 from bigfleet_providerkit.backend.steps import Steps
 from bigfleet_providerkit.calls.retry import Budget, budget
 from bigfleet_providerkit.clock import Runtime
@@ -185,7 +185,7 @@ class Runner:
         def ended(current: Record) -> Edit:
             edit = Edit(record=fail(current, line, at), work_ended=record.id)
             if work.kind is Kind.CREATE and not isinstance(error, NOTHING_MADE):
-                edit.late[work.operation] = Late(record.id, at)
+                edit.late[work.operation] = LateOperation(record.id, at)
             return edit
 
         def then(applied: bool) -> None:
@@ -202,9 +202,9 @@ class Runner:
         self._end(_End(record, work, ended, then))
 
     def _end(self, end: "_End") -> None:
-        """Commit an end if it still concerns the machine; at once where its turn is free."""
+        """Commit an end if it still concerns the machine; at once when its lock is free."""
         self._steps.doing.pop(end.work.operation, None)
-        if self._ledger.turns.take_now(end.record.id):
+        if self._ledger.locks.acquire_now(end.record.id):
             self._commit(end)
         else:
             self._aside(self._end_after(0.0, end))
@@ -212,20 +212,20 @@ class Runner:
     async def _end_after(self, seconds: float, end: "_End") -> None:
         if seconds:
             await self._runtime.clock.sleep(seconds)
-        await self._ledger.turns.take(end.record.id)
+        await self._ledger.locks.acquire(end.record.id)
         self._commit(end)
 
     def _commit(self, end: "_End") -> None:
-        """Holding the machine's turn. A store that is full is tried again, an end never dropped."""
-        machine, turns = end.record.id, self._ledger.turns
+        """Holding the machine's lock. A store that is full is tried again, an end never dropped."""
+        machine, locks = end.record.id, self._ledger.locks
         current = self._ledger.inventory.get(machine)
         if current is None or not in_progress(current, end.work.kind, end.work.operation):
-            turns.give(machine)
+            locks.release(machine)
             end.then(False)
             return
 
         def done(error: StoreUnavailable | None) -> None:
-            turns.give(machine)
+            locks.release(machine)
             if error is None:
                 end.then(True)
                 return
@@ -261,7 +261,7 @@ class Runner:
         self._runtime.traces.ended(record.id, work.kind.word, work.started, outcome, error)
         say = self._log.info if outcome == "success" else self._log.warning
         if error.startswith("Unauthorized:"):
-            # Somebody has to give us a right; the text names it.
+            # An administrator has to grant a permission; the text names it.
             say = self._log.error
         say(
             "transition ended", machine=record.id, kind=work.kind.word, operation=work.operation,

@@ -12,11 +12,10 @@ binding tag that cannot be written does not fail a transition: reconcile puts it
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bigfleet_providerkit.backend.books import Books
 from bigfleet_providerkit.backend.hosts import binding_of, host_of, notes_of, order_for
-from bigfleet_providerkit.backend.ledger import Ledger, Work
-from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.backend.state.ledger import Ledger, Work
 from bigfleet_providerkit.calls.retry import budget, retrying, within
+from bigfleet_providerkit.catalogue.offering_catalogue import OfferingCatalogue
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.codec.tags import TagCodec
 from bigfleet_providerkit.errors import (
@@ -30,6 +29,7 @@ from bigfleet_providerkit.errors import (
 from bigfleet_providerkit.hostexec.contract import HookCall, check_result, command_for
 from bigfleet_providerkit.machines.record import Record, Shape
 from bigfleet_providerkit.machines.state import Kind
+from bigfleet_providerkit.options.settings import Settings
 from bigfleet_providerkit.readiness.judge import Judge
 from bigfleet_providerkit.store.rows import NotesRow
 from bigfleet_providerkit.substrate import CommandKind, Host, Substrate
@@ -42,7 +42,7 @@ class Steps:
         self,
         substrate: Substrate,
         ledger: Ledger,
-        books: Books,
+        catalogue: OfferingCatalogue,
         judge: Judge,
         settings: Settings,
         runtime: Runtime,
@@ -52,7 +52,7 @@ class Steps:
     ) -> None:
         self._substrate = substrate
         self._ledger = ledger
-        self._books = books
+        self._catalogue = catalogue
         self._judge = judge
         self._settings = settings
         self._runtime = runtime
@@ -117,7 +117,7 @@ class Steps:
         self._codec.know([cluster] if cluster else [])
         try:
             await self._substrate.set_binding(
-                host, binding_of(record, cluster, host.pin, self._books)
+                host, binding_of(record, cluster, host.pin, self._catalogue)
             )
         except SubstrateError:
             # Reconcile compares tags with records and writes them again.
@@ -129,12 +129,12 @@ class Steps:
 
     def refined(self, record: Record) -> Shape:
         """The shape of a machine as it is known when its host runs."""
-        return self._books.refreshed(record)
+        return self._catalogue.refreshed(record)
 
     def price_source(self, record: Record) -> str:
         """Where the price of a machine comes from; empty for one outside the offerings."""
-        offering = self._books.offering_of(record.id)
-        return str(self._books.quote(offering)) if offering is not None else ""
+        offering = self._catalogue.offering_of(record.id)
+        return str(self._catalogue.quote(offering)) if offering is not None else ""
 
     def remembered(self, host: Host) -> NotesRow:
         """What the store keeps about a host."""
@@ -144,7 +144,7 @@ class Steps:
         """Launch, and launch again with an order that says so: the first may have had an effect."""
         self.doing[work.operation] = "waiting for the host to run"
         order = order_for(
-            record, work, self._books, self._codec,
+            record, work, self._catalogue, self._codec,
             hook=self._settings.hook, longest_name=self._longest_name,
             form=self._settings.first_boot,
         )  # fmt: skip
@@ -210,7 +210,7 @@ class Steps:
     def _call(
         self, record: Record, work: Work, kind: CommandKind, *, limit: float, secret: bytes = b""
     ) -> HookCall:
-        offering = self._books.offering_of(record.id)
+        offering = self._catalogue.offering_of(record.id)
         host = host_of(record, self._ledger)
         return HookCall(
             kind=kind,

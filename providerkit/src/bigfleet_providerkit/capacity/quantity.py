@@ -35,6 +35,6 @@ def write_cpu(milli: int) -> str:
 
 
 def write_memory(size: int) -> str:
-    """Gi when whole, else Mi (rounded down: nobody is promised memory that is not there)."""
+    """Gi when whole, else Mi (rounded down: memory that is not there is never promised)."""
     gibibyte, mebibyte = 1024**3, 1024**2
     return f"{size // gibibyte}Gi" if size % gibibyte == 0 else f"{size // mebibyte}Mi"

@@ -62,7 +62,7 @@ class TagCodec:
         return packed if len(packed) <= self.longest_value else hashed(value)
 
     def decode(self, text: str) -> str | None:
-        """The value behind a tag; None when it was hashed and nobody here knows it."""
+        """The value behind a tag; None when it was hashed and is not a known value."""
         if text in self._known:
             return self._known[text]
         if text.startswith(_BASE32):

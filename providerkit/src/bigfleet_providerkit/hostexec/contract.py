@@ -77,8 +77,8 @@ def check_result(kind: CommandKind, result: HostResult) -> None:
     """Turn an exit code into an error, or into nothing."""
     if result.exit_code == 0:
         return
-    said = " ".join(tail(result.stderr or result.stdout, 600).split()) or "no output"
-    text = f"{kind} ended with exit code {result.exit_code}: {said}"
+    output = " ".join(tail(result.stderr or result.stdout, 600).split()) or "no output"
+    text = f"{kind} ended with exit code {result.exit_code}: {output}"
     if result.exit_code == TRY_AGAIN:
         raise Retryable(text)
     raise HookFailed(text)

@@ -9,14 +9,14 @@ names `*DELIVERY_CALLS` beside the calls of its cloud.
 """
 
 from bigfleet_providerkit.errors import OptionError
-from bigfleet_providerkit.hostexec.agent import (
+from bigfleet_providerkit.hostexec.channels.agent import (
     AgentChannel,
     agent_user_data,
     check_secret,
     read_ca,
 )
+from bigfleet_providerkit.hostexec.channels.ssh import SshAccess, SshChannel, load_key
 from bigfleet_providerkit.hostexec.options import AgentOptions, SshOptions
-from bigfleet_providerkit.hostexec.ssh import SshAccess, SshChannel, load_key
 from bigfleet_providerkit.hostexec.userdata import multipart
 from bigfleet_providerkit.kit import Kit
 from bigfleet_providerkit.substrate import CommandKind, Host, HostCommand, HostResult, Launch

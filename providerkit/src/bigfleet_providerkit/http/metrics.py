@@ -1,7 +1,7 @@
 """Every series a provider exports, and the words other parts use to count.
 
 One registry per running provider, so that several can live in one process. Counters with closed
-labels exist from the start with 0. Inventory and ages are computed when somebody scrapes.
+labels exist from the start with 0. Inventory and ages are computed during a scrape.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -154,7 +154,7 @@ class Metrics:
         return gauge
 
 
-class Scraped(Collector):
+class ScrapeCollector(Collector):
     """What is computed at the moment of a scrape, on the scraper's thread."""
 
     def __init__(

@@ -30,7 +30,7 @@ class OperationIds:
     counter: int = 0
 
     def next(self) -> str:
-        """An id nobody has seen."""
+        """An id that was never used."""
         self.counter += 1
         return f"{self.store_id}-{base36(self.counter)}"
 

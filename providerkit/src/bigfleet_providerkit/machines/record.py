@@ -144,7 +144,7 @@ def varint(number: int) -> bytes:
 
 
 def encode_metadata(metadata: Mapping[str, str]) -> bytes:
-    """The wire's bytes of a shard_metadata map: a copy that nobody can change."""
+    """The wire's bytes of a shard_metadata map: a copy that cannot change."""
     if not metadata:
         return b""
     return pb.Machine(shard_metadata=metadata).SerializeToString()

@@ -1,6 +1,6 @@
 """The words of a machine's life: states, capacity types, and the four mutations between them.
 
-Numbers are those of the wire, so that encoding is no translation. What a mutation may start from,
+Numbers are those of the wire, so that encoding translates nothing. What a mutation may start from,
 passes through and aims at stands in one table, `Kind`; everything else asks it.
 """
 

@@ -6,7 +6,7 @@
     fail      the record as FAILED; it keeps host, cluster and metadata
     reborn    the record as a new life: healed, or given back
 
-Nobody else changes the state of a record.
+Nothing else changes the state of a record.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class OutOfPosition:
     """The machine is somewhere else."""
 
     text: str
@@ -35,7 +35,7 @@ class Start:
     """The mutation may begin."""
 
 
-Decision = Repeat | Refused | Start
+Decision = Repeat | OutOfPosition | Start
 
 
 def decide(record: Record, kind: Kind) -> Decision:
@@ -44,19 +44,21 @@ def decide(record: Record, kind: Kind) -> Decision:
     if stored and record.state in (kind.transitional, kind.target):
         return Repeat(stored)
     if record.state is not kind.source:
-        return Refused(f"{kind.word} is not possible in state {record.state.word}")
+        return OutOfPosition(f"{kind.word} is not possible in state {record.state.word}")
     return Start()
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class ClusterBinding:
     """What Configure writes into the record when it is accepted."""
 
     cluster: str = ""
     metadata: bytes = b""
 
 
-def accept(record: Record, kind: Kind, operation: str, binding: Binding | None = None) -> Record:
+def accept(
+    record: Record, kind: Kind, operation: str, binding: ClusterBinding | None = None
+) -> Record:
     """The machine in the transitional state of an accepted mutation."""
     match kind:
         case Kind.CREATE:
@@ -70,7 +72,7 @@ def accept(record: Record, kind: Kind, operation: str, binding: Binding | None =
                 delete_op="",
             )
         case Kind.CONFIGURE:
-            bound = binding or Binding()
+            bound = binding or ClusterBinding()
             return replace(
                 record,
                 state=kind.transitional,

@@ -108,7 +108,7 @@ class FaultSubstrate(MemorySubstrate):
             loss.add_done_callback(self._losses.discard)
 
     async def aclose(self) -> None:
-        """Nobody loses hosts of a provider that has stopped."""
+        """A provider that has stopped loses no hosts."""
         for loss in self._losses:
             loss.cancel()
 
@@ -117,7 +117,7 @@ class FaultSubstrate(MemorySubstrate):
         await self.lose(ref)
 
     async def _stubborn(self, seconds: float) -> None:
-        """Wait, whoever asks to stop."""
+        """Wait, also when the process should stop."""
         ends = self._kit.clock.monotonic() + seconds
         while (left := ends - self._kit.clock.monotonic()) > 0:
             try:

@@ -1,7 +1,7 @@
-"""A cloud that exists only in this process, with knobs.
+"""A cloud that exists only in this process, with settings for delays and failures.
 
 It behaves like a real one where it matters: launches are idempotent on their token, hosts outlive
-the provider (they lie on a shelf of the store, written before launch returns), nodes join clusters,
+the provider (they are kept in the store, written before launch returns), nodes join clusters,
 tags can be lost. Tests and the in-tree fake pull its levers: `lose`, `stop`, `stock_out`,
 `fail_next`, `set_price`, `notify`, and delays by kind.
 """
@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import msgspec
 
+from bigfleet_providerkit.catalogue.sources import SourceData
 from bigfleet_providerkit.errors import Gone, OutOfCapacity, Retryable, SubstrateError
 from bigfleet_providerkit.kit import Kit
 from bigfleet_providerkit.machines.state import CapacityType
-from bigfleet_providerkit.sources import Market
 from bigfleet_providerkit.substrate import (
     Binding,
     CommandKind,
@@ -32,7 +32,7 @@ from bigfleet_providerkit.substrate import (
 
 
 class MemoryHost(msgspec.Struct, omit_defaults=True):
-    """A host on the shelf."""
+    """A host in the store."""
 
     ref: str
     machine: str
@@ -69,7 +69,7 @@ class MemorySubstrate:
         self._rng = random.Random(seed)
         self._fail_rate = dict(fail_rate or {})
         self.delays = dict.fromkeys(("create", "configure", "drain", "delete"), slow)
-        self.hosts = {ref: _read(value) for ref, value in kit.shelf.items().items()}
+        self.hosts = {ref: _read(value) for ref, value in kit.kv_shelf.items().items()}
         self.launches = 0
         self._by_operation = {host.operation: host.ref for host in self.hosts.values()}
         self._gone_from: set[tuple[str, str]] = set()
@@ -157,9 +157,9 @@ class MemorySubstrate:
         present.operation, present.cluster = binding.operation_id, binding.cluster
         await self._keep(present)
 
-    async def market(self) -> Market:
+    async def source_data(self) -> SourceData:
         """What `set_price` said; nothing beyond the pinned shapes."""
-        return Market(prices=dict(self._prices))
+        return SourceData(prices=dict(self._prices))
 
     async def node_ready(self, host: Host, cluster: str) -> bool:
         """Whether the host has joined that cluster and its node is Ready."""
@@ -185,12 +185,12 @@ class MemorySubstrate:
         await self._keep(self.hosts[ref])
 
     async def untag(self, ref: str) -> None:
-        """Somebody removed the host's tags."""
+        """A person removed the host's tags."""
         self.hosts[ref].tagged = False
         await self._keep(self.hosts[ref])
 
     async def plant(self, host: MemoryHost) -> None:
-        """A host that nobody here launched."""
+        """A host that this provider did not launch."""
         self.hosts[host.ref] = host
         await self._keep(host)
 
@@ -232,13 +232,13 @@ class MemorySubstrate:
             await self._kit.clock.sleep(self.delays[kind])
 
     async def _keep(self, host: MemoryHost) -> None:
-        await self._kit.shelf.put(host.ref, _write(host))
+        await self._kit.kv_shelf.put(host.ref, _write(host))
 
     async def _drop(self, ref: str) -> None:
         host = self.hosts.pop(ref, None)
         if host is not None:
             self._by_operation.pop(host.operation, None)
-            await self._kit.shelf.put(ref, None)
+            await self._kit.kv_shelf.put(ref, None)
 
     def _shown(self, host: MemoryHost) -> Host:
         return Host(

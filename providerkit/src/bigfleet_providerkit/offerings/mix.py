@@ -1,4 +1,4 @@
-"""The default mix: what a provider offers when nobody gave offerings."""
+"""The default mix: what a provider offers without --offerings."""
 
 from collections.abc import Sequence
 from dataclasses import replace

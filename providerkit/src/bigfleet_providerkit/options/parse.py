@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from bigfleet_providerkit.errors import OptionError
 from bigfleet_providerkit.options.model import KitOptions, Opt, described
-from bigfleet_providerkit.options.refusing import refusal
+from bigfleet_providerkit.options.rejections import refusal
 
 PREFIX = "BIGFLEET_PROVIDER_"
 O = TypeVar("O", bound=KitOptions)  # noqa: E741 - the options model of one provider
@@ -54,7 +54,7 @@ class Names:
 
 
 def parse_flags(names: Names, argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Values by field, and the words that are no options."""
+    """Values by field, and the words that are not options."""
     values: dict[str, str] = {}
     words: list[str] = []
     rest = list(argv)

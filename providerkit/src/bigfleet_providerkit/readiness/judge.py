@@ -44,7 +44,7 @@ class Judge:
         self._poll = poll
 
     async def seen(self, host: Host, machine: str, cluster: str) -> bool | None:
-        """What can be seen: Ready, not Ready, or None when nobody here can see nodes."""
+        """What can be seen: Ready, not Ready, or None when no source can see nodes."""
         verdicts = []
         if isinstance(self._substrate, KnowsReadiness):
             verdicts.append(await self._substrate.node_ready(host, cluster))
@@ -53,7 +53,7 @@ class Judge:
         return all(verdicts) if verdicts else None
 
     async def wait(self, host: Host, machine: str, cluster: str, until: float) -> None:
-        """Return when the hook's promise is confirmed, or nobody can confirm it."""
+        """Return when the hook's promise is confirmed, or no source can confirm it."""
         last = "the node is not Ready"
         while True:
             try:
@@ -75,7 +75,7 @@ class Judge:
                 if await self.seen(host, machine, cluster) or await done_on_host():
                     return
             except SubstrateError:
-                # Not knowing is no answer; the deadline of the operation ends this.
+                # Not knowing does not decide it; the deadline of the operation ends this.
                 pass
             await self._clock.sleep(self._poll)
 

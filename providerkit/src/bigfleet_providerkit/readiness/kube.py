@@ -135,7 +135,7 @@ def _as_files(user: Mapping[str, object], *names: str) -> Iterator[list[str]]:
 
 
 class KubeNodes:
-    """Watches the nodes of every cluster that somebody asked about."""
+    """Watches the nodes of every cluster that was asked about."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

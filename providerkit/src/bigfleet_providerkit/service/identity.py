@@ -56,7 +56,7 @@ def may_mutate(peer: Peer, shard: str) -> None:
 
 
 def may_read(peer: Peer) -> None:
-    """Refuse a read by somebody who is neither shard, reader nor administrator."""
+    """Refuse a read by a client that is neither shard, reader nor administrator."""
     if peer.name is None or peer.name in READERS:
         return
     _require_name(peer)

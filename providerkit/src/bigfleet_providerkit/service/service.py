@@ -2,7 +2,7 @@
 
     identity, arguments, Delete offered?, fence, known?, repeat?, position, size, accept, commit
 
-Up to the commit nothing is awaited except the machine's turn, so a mutation is one step of the
+Up to the commit nothing is awaited except the machine's lock, so a mutation is one step of the
 event loop. A mutation that was begun is finished even when its caller has gone. Answers are bytes,
 because machines keep theirs encoded; the methods named after RPCs give protobuf values to callers
 in the same process.
@@ -13,8 +13,7 @@ from collections.abc import Callable
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_base.identifiers import shortened
-from bigfleet_providerkit.backend.ledger import Edit, Ledger, Work
-from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.backend.state.ledger import Edit, Ledger, Work
 from bigfleet_providerkit.clock import Clock
 from bigfleet_providerkit.errors import Code, Refusal, StoreUnavailable
 from bigfleet_providerkit.hostexec.hostkey import new_seed
@@ -22,7 +21,14 @@ from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.fence import newer
 from bigfleet_providerkit.machines.record import Record, varint
 from bigfleet_providerkit.machines.state import Kind
-from bigfleet_providerkit.machines.transitions import Binding, Refused, Repeat, accept, decide
+from bigfleet_providerkit.machines.transitions import (
+    ClusterBinding,
+    OutOfPosition,
+    Repeat,
+    accept,
+    decide,
+)
+from bigfleet_providerkit.options.settings import Settings
 from bigfleet_providerkit.service.identity import PLAINTEXT, Peer, may_mutate, may_read
 from bigfleet_providerkit.service.requests import (
     Mutation,
@@ -105,16 +111,16 @@ class ProviderService:
             raise Refusal(Code.UNIMPLEMENTED, "this provider's machines cannot be given back")
         if self.closing:
             raise Refusal(Code.UNAVAILABLE, "the provider is shutting down")
-        turns = self._ledger.turns
-        if not turns.take_now(mutation.machine):
-            await turns.take(mutation.machine)
+        locks = self._ledger.locks
+        if not locks.acquire_now(mutation.machine):
+            await locks.acquire(mutation.machine)
         # From here to the answer nothing is awaited but the commit, which needs no caller.
         try:
             edit = Edit()
             self._pass_fence(mutation, edit)
             answer = self._decide(mutation, edit)
         except BaseException:
-            turns.give(mutation.machine)
+            locks.release(mutation.machine)
             raise
         return await self._commit(mutation, edit, answer)
 
@@ -141,7 +147,7 @@ class ProviderService:
                 if not answered.done():
                     answered.set_result(result)
             finally:
-                self._ledger.turns.give(mutation.machine)
+                self._ledger.locks.release(mutation.machine)
 
         if edit.record is None and edit.mark is None:
             then(None)
@@ -192,7 +198,7 @@ class ProviderService:
         decision = decide(record, mutation.kind)
         if isinstance(decision, Repeat):
             return decision.operation
-        if isinstance(decision, Refused):
+        if isinstance(decision, OutOfPosition):
             return Refusal(Code.INTERNAL, decision.text)
         if len(mutation.blob) > self._settings.max_blob:
             return Refusal(
@@ -204,7 +210,7 @@ class ProviderService:
         now = self._clock.now()
         type_ = record.shape.instance_type
         limit = self._settings.limit(mutation.kind, mutation.grace, type_)
-        binding = Binding(mutation.cluster, mutation.metadata)
+        binding = ClusterBinding(mutation.cluster, mutation.metadata)
         edit.record = accept(record, mutation.kind, operation, binding)
         pinned = mutation.kind is Kind.CREATE and self._settings.pinned_host_keys
         seed = new_seed() if pinned else b""
@@ -213,5 +219,5 @@ class ProviderService:
 
 
 def unknown(machine: str) -> Refusal:
-    """NOT_FOUND for an id that nobody has here."""
+    """NOT_FOUND for an id that no machine has."""
     return Refusal(Code.NOT_FOUND, f"there is no machine {shortened(machine)}")

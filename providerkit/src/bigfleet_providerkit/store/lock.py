@@ -1,7 +1,7 @@
 """One process per state file: an exclusive lock held for the life of the process.
 
-The lock lies beside the state (`PATH.lock`) and names its holder, so that whoever starts a second
-process is told whom to look for. The kernel lets go of it with the process, however that ends.
+The lock lies beside the state (`PATH.lock`) and names its holder, so that the error of a second
+process says which one to look for. The kernel releases it when the process ends, however it ends.
 """
 
 import fcntl

@@ -23,7 +23,7 @@ from bigfleet_providerkit.store.files import make_file, owner_only
 from bigfleet_providerkit.store.interface import Changes, Done, Observer, Quiet, Tables
 from bigfleet_providerkit.store.lock import StateLock
 from bigfleet_providerkit.store.schema import prepare_schema, read_tables
-from bigfleet_providerkit.store.writing import prepare_writing, write_changes
+from bigfleet_providerkit.store.writer import prepare_writing, write_changes
 
 MOVE = 16 * 1024 * 1024
 FULL = 64 * 1024 * 1024
@@ -225,5 +225,5 @@ def _answer(batch: list[_Job], error: StoreUnavailable | None) -> None:
     try:
         batch[0][2](tell)
     except RuntimeError:
-        # The loop is closed: nobody waits for the answer any more.
+        # The loop is closed: no task waits for the answer any more.
         return

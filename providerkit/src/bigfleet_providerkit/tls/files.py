@@ -19,7 +19,7 @@ from bigfleet_providerkit.errors import OptionError
 
 Stamp = tuple[tuple[int, int], ...]
 UNUSABLE = (OSError, ValueError, TypeError, UnsupportedAlgorithm)
-"""What files raise: not there, damaged, a key with a password, a curve nobody knows."""
+"""What files raise: not there, damaged, a key with a password, an unknown curve."""
 
 
 class TlsFiles:

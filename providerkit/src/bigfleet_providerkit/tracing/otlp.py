@@ -32,7 +32,7 @@ class OtlpSink:
             raise StartError(
                 f"--otlp-endpoint {endpoint!r}: write http://host:4317, or https:// for TLS"
             )
-        # Every attempt that is repeated would be a line otherwise, for as long as nobody listens.
+        # Otherwise every repeated attempt would be a line while no collector listens.
         logging.getLogger("opentelemetry").setLevel(logging.ERROR)
         self._resource = Resource.create(
             {

@@ -3,7 +3,7 @@
     Create, Configure   the call, below the span that its header `traceparent` names
       create, configure the transition, from the moment it was accepted to its end
 
-Calls without the header are no part of any trace. A transition that goes on after a restart has
+Calls without the header do not belong to a trace. A transition that goes on after a restart has
 lost its trace.
 """
 
@@ -84,8 +84,8 @@ class Traces:
 
     def came(self, headers: Sequence[tuple[str, str | bytes]], machine: str) -> Call | None:
         """A call for a machine came; None where it is part of no trace."""
-        said = next((value for key, value in headers if key == HEADER), "")
-        found = _TRACEPARENT.fullmatch(said) if isinstance(said, str) else None
+        header = next((value for key, value in headers if key == HEADER), "")
+        found = _TRACEPARENT.fullmatch(header) if isinstance(header, str) else None
         if self._sink is None or found is None or not int(found[3], 16) & 1:
             return None
         parent = SpanRef(int(found[1], 16), int(found[2], 16))

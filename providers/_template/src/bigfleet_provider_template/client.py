@@ -63,11 +63,11 @@ class CloudClient:
                 method, path, params=query, json=body, data=data
             ) as answer:
                 text = await answer.read()
-                told: Body = await answer.json() if text else {}
+                reply: Body = await answer.json() if text else {}
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise CloudError(503, "unreachable", f"{method} {path}: {error!r}") from error
         if answer.status >= 400:
-            problem = told.get("error", {})
+            problem = reply.get("error", {})
             after = answer.headers.get("Retry-After")
             raise CloudError(
                 answer.status,
@@ -75,4 +75,4 @@ class CloudClient:
                 str(problem.get("message", "")),
                 float(after) if after else None,
             )
-        return told
+        return reply

@@ -8,7 +8,7 @@ command API.
 from functools import partial
 
 from bigfleet_provider_template.client import CloudClient
-from bigfleet_providerkit.hostexec.guest import GuestStatus
+from bigfleet_providerkit.hostexec.channels.guest import GuestStatus
 from bigfleet_providerkit.kit import Kit
 from bigfleet_providerkit.substrate import Host, HostResult
 

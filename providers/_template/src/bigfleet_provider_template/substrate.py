@@ -19,14 +19,14 @@ from bigfleet_providerkit import (
     HostCommand,
     HostResult,
     Launch,
-    Market,
     Notice,
     NoticeKind,
     Power,
     PriceKey,
+    SourceData,
 )
 from bigfleet_providerkit.codec.tags import CLUSTER, MACHINE, OPERATION, PROVIDER
-from bigfleet_providerkit.hostexec.guest import GuestChannel
+from bigfleet_providerkit.hostexec.channels.guest import GuestChannel
 from bigfleet_providerkit.kit import Kit
 
 PAGE = 100
@@ -105,11 +105,11 @@ class TemplateSubstrate:
         where, body = f"{where}/tags", {"tags": self._kit.codec.merged(shown["tags"], binding)}
         await self._kit.acall("SetTags", partial(self._cloud.put, where, body))
 
-    async def prices(self) -> Market:
+    async def prices(self) -> SourceData:
         """Live prices in the declared currency."""
         # Leave out what was not really read; the seed table serves there.
         shown = await self._kit.acall("ListPrices", partial(self._cloud.get, "/v1/prices"))
-        return Market(
+        return SourceData(
             prices={
                 PriceKey(row["type"], row["zone"], PAID[row["paid"]]): float(row["hourly"])
                 for row in shown["prices"]
@@ -117,11 +117,11 @@ class TemplateSubstrate:
             }
         )
 
-    async def shapes(self) -> Market:
+    async def shapes(self) -> SourceData:
         """Live shapes by instance type."""
         # The pinned shapes serve until this was read.
         shown = await self._kit.acall("ListTypes", partial(self._cloud.get, "/v1/types"))
-        return Market(
+        return SourceData(
             capacities={
                 row["name"]: Capacity(cpu=row["cpus"] * 1000, memory=row["memory_gib"] * 1024**3)
                 for row in shown["types"]
@@ -138,7 +138,7 @@ class TemplateSubstrate:
 
     async def interruptions(self) -> AsyncIterator[Notice]:
         """Notices about hosts that will be taken away."""
-        # Follow the cloud's queue of events for ever; leave it out where there is none.
+        # Follow the cloud's queue of events until cancelled; leave it out where there is none.
         seen = 0
         while True:
             shown = await self._kit.acall(

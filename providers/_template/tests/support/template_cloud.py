@@ -5,7 +5,7 @@ It is a process of its own, so that a provider can be killed and find everything
     python providers/_template/tests/support/template_cloud.py --addr 127.0.0.1:9090
 
 Hosts start and end in their own time, an agent inside them writes files and runs scripts, spot
-hosts are announced before they are reclaimed. Whoever writes another provider puts the routes and
+hosts are announced before they are reclaimed. The author of another provider puts the routes and
 words of that provider's cloud here.
 """
 

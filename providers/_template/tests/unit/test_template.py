@@ -50,8 +50,8 @@ def test_the_pages_are_there_and_agree_with_the_declarations() -> None:
         "index", "install", "configuration", "credentials", "pricing-and-interruption",
         "observability", "security", "troubleshooting", "certification",
     }  # fmt: skip
-    told = (PAGES / "observability.md").read_text("utf-8")
-    assert set(re.findall(r"\b[A-Z][a-z]+[A-Z][a-z]+\b", told)) == set(SPEC.call_names)
+    page = (PAGES / "observability.md").read_text("utf-8")
+    assert set(re.findall(r"\b[A-Z][a-z]+[A-Z][a-z]+\b", page)) == set(SPEC.call_names)
     page = (PAGES / "configuration.md").read_text("utf-8")
     base = set(SPEC.options.__mro__[1].model_fields) - {"provider"}  # type: ignore[attr-defined]
     for row in option_table(SPEC.options, lambda name: name not in base).splitlines()[2:]:

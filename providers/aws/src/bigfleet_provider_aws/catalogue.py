@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bigfleet_provider_aws.offer_file import OfferFile, read_advice
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.seed import most_pods
-from bigfleet_providerkit import Capacity, CapacityType, InterruptionTable, Market, PriceKey
+from bigfleet_providerkit import Capacity, CapacityType, InterruptionTable, PriceKey, SourceData
 from bigfleet_providerkit.kit import Kit
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Catalogue:
             }
         )
 
-    async def shapes(self) -> Market:
+    async def shapes(self) -> SourceData:
         """Shapes by type. A filter leaves out a type that is unknown here; naming it as a parameter
         would fail the whole call."""
         types = self.offered()
@@ -62,9 +62,9 @@ class Catalogue:
             ):
                 for row in answer["InstanceTypes"]:
                     found[str(row["InstanceType"])] = shape_of(row)
-        return Market(capacities=found)
+        return SourceData(capacities=found)
 
-    async def spot_prices(self) -> Market:
+    async def spot_prices(self) -> SourceData:
         """The newest spot price of each offered type and zone."""
         newest: dict[PriceKey, tuple[float, float]] = {}
         for part in _parts(self.offered(CapacityType.SPOT)):
@@ -80,15 +80,15 @@ class Catalogue:
                     key = PriceKey(str(row["InstanceType"]), place, CapacityType.SPOT)
                     seen = (row["Timestamp"].timestamp(), float(row["SpotPrice"]))
                     newest[key] = max(newest.get(key, seen), seen)
-        return Market(prices={key: price for key, (_, price) in newest.items()})
+        return SourceData(prices={key: price for key, (_, price) in newest.items()})
 
-    async def on_demand_prices(self) -> Market:
+    async def on_demand_prices(self) -> SourceData:
         """On-demand prices of the offered types: one call for each, or the public file."""
         if self._bulk is not None:
             types = frozenset(self.offered())
-            return Market(await self._kit.call("PriceListBulk", self._bulk.read, types))
+            return SourceData(await self._kit.call("PriceListBulk", self._bulk.read, types))
         if self._region.startswith(WITHOUT_PRICE_API):
-            return Market()
+            return SourceData()
         found = {}
         for instance_type in self.offered():
             wanted = {**LISTED, "instanceType": instance_type, "regionCode": self._region}
@@ -105,16 +105,16 @@ class Catalogue:
             if prices:
                 key = PriceKey(instance_type, self._region, CapacityType.ON_DEMAND)
                 found[key] = min(prices)
-        return Market(found)
+        return SourceData(found)
 
-    async def interruptions(self) -> Market:
+    async def interruptions(self) -> SourceData:
         """How often spot hosts are taken back, by type; nothing new without an address."""
         if not self._advisor_url:
-            return Market()
+            return SourceData()
         advice: InterruptionTable = await self._kit.call(
             "SpotAdvisor", read_advice, self._advisor_url, self._region
         )
-        return Market(forecasts=advice)
+        return SourceData(forecasts=advice)
 
     async def _pages(self, op: str, method: str, **params: Any) -> list[dict[str, Any]]:
         pages: list[dict[str, Any]] = []

@@ -8,7 +8,7 @@ says InvalidInstanceId, which is tried again inside the transition's time.
 from typing import TYPE_CHECKING, Any
 
 from bigfleet_providerkit import Host, HostResult, Retryable
-from bigfleet_providerkit.hostexec.command import CommandChannel
+from bigfleet_providerkit.hostexec.channels.command import CommandChannel
 from bigfleet_providerkit.kit import Kit
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@
     state change               the host stops or ends: looked at once
 
 A message is deleted after its notice was taken; one that cannot be read is logged, counted by its
-log line and deleted, since it would come back for ever.
+log line and deleted, since it would come back forever.
 """
 
 import json
@@ -42,7 +42,7 @@ def notice_of(body: str, now: float) -> Notice | None:
 
 
 class Notices:
-    """Follows the queue for ever. `expected` are hosts that this provider itself ends."""
+    """Follows the queue until cancelled. `expected` are hosts that this provider itself ends."""
 
     def __init__(self, kit: Kit, clients: "Clients", queue: str, expected: Container[str]) -> None:
         self._kit = kit

@@ -122,7 +122,7 @@ async def test_a_refused_order_fails_with_its_word(code: str, status: int, word:
         ({"image": "ami-0arm64"}, "does not match the architecture 'arm64'"),
         ({"image": "ami-9"}, "InvalidAMIID.NotFound"),
         ({"image": "ssm:/none"}, "ParameterNotFound"),
-        ({"iam_instance_profile": "nobody"}, "iamInstanceProfile.name is invalid"),
+        ({"iam_instance_profile": "no-such-profile"}, "iamInstanceProfile.name is invalid"),
         ({"security_groups": ("sg-9",)}, "InvalidGroup.NotFound"),
     ],
 )

@@ -56,13 +56,13 @@ JSON_WORDS: dict[type[Problem], tuple[int, str]] = {
     Conflict: (400, "InvalidInstanceId"),
     BadRequest: (400, "ValidationException"),
 }
-asked: ContextVar[str] = ContextVar("asked", default="ec2")
+service_of_call: ContextVar[str] = ContextVar("service_of_call", default="ec2")
 """The service that the present call is for: errors are worded in its form."""
 
 
 def worded(problem: Problem) -> Reply:
-    """A problem in the words of the service that was asked."""
-    name = asked.get()
+    """A problem in the words of the service that was service_of_call."""
+    name = service_of_call.get()
     words = EC2_WORDS if name in ("ec2", "sts") else JSON_WORDS
     status, code = words.get(type(problem), (problem.status, problem.code))
     return wire.failure(name, status, code, problem.text)
@@ -137,7 +137,7 @@ class AwsCloud:
         def mine(call: Call) -> bool:
             if wire.operation_of(call) != (name, operation):
                 return False
-            asked.set(name)
+            service_of_call.set(name)
             return True
 
         def answer(call: Call) -> Reply:

@@ -20,7 +20,7 @@ from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_fakecloud import Resource, serving
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.spec import SPEC
-from bigfleet_providerkit import Running, State, start
+from bigfleet_providerkit import RunningProvider, State, start
 from bigfleet_providerkit.testing import Shard
 
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
@@ -54,7 +54,7 @@ class AwsWorld:
 
     aws: AwsCloud
     endpoint: str
-    running: Running[AwsOptions]
+    running: RunningProvider[AwsOptions]
     shard: Shard
 
     def hosts(self) -> list[Resource]:

@@ -5,7 +5,7 @@ join       the bootstrap data: which API server a host joins, and as what
 servers    API servers by cluster, from kubeconfigs, bootstrap data or one address for all
 api        the few calls of the Node and Pod API that are made
 nodes      the Node object of a host, and which pods leave it
-substrate  hosts on a shelf of the store, whose Configure and Drain make and remove Nodes
+substrate  hosts in a table of the store, whose Configure and Drain make and remove Nodes
 errors     how the API server's errors become the kit's classes
 main       the executable
 """

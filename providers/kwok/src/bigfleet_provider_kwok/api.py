@@ -101,21 +101,21 @@ class NodeApi:
                 text = await answer.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise ApiError(UNREACHABLE, f"{method} {path}: {error!r}") from error
-        told = _object(text)
+        reply = _object(text)
         if answer.status >= 400:
             after = answer.headers.get("Retry-After", "")
-            said = str(told.get("message") or answer.reason)
+            reason = str(reply.get("message") or answer.reason)
             raise ApiError(
                 answer.status,
-                f"{method} {path}: {answer.status} {said}",
+                f"{method} {path}: {answer.status} {reason}",
                 float(after) if after.isdecimal() else None,
             )
-        return told
+        return reply
 
 
 def _object(text: bytes) -> Body:
     try:
-        told = json.loads(text) if text else {}
+        reply = json.loads(text) if text else {}
     except ValueError:
         return {"message": text[:200].decode(errors="replace")}
-    return told if isinstance(told, dict) else {}
+    return reply if isinstance(reply, dict) else {}

@@ -47,7 +47,7 @@ def read_join(blob: bytes) -> Join:
     try:
         loaded = yaml.safe_load(blob.decode())
     except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InvalidRequest(f"the bootstrap data is no YAML: {type(error).__name__}") from None
+        raise InvalidRequest(f"the bootstrap data is not YAML: {type(error).__name__}") from None
     if not isinstance(loaded, dict) or loaded.get("kind") != KIND:
         raise InvalidRequest(
             f"the bootstrap data is no {KIND} document: use a template that begins with "
@@ -67,7 +67,7 @@ def read_join(blob: bytes) -> Join:
     if join.kubeconfig and join.server:
         raise InvalidRequest("the bootstrap data names a kubeconfig and a server; give one of them")
     if join.server and not join.server.startswith(("https://", "http://")):
-        raise InvalidRequest(f"server {join.server!r} is no address; write https://host:port")
+        raise InvalidRequest(f"server {join.server!r} is not an address; write https://host:port")
     return join
 
 
@@ -76,7 +76,7 @@ def parse_taint(text: str) -> dict[str, str]:
     found = TAINT.fullmatch(text)
     if found is None or found["effect"] not in EFFECTS:
         raise InvalidRequest(
-            f"{text!r} is no taint; write key=value:Effect with one of {', '.join(EFFECTS)}"
+            f"{text!r} is not a taint; write key=value:Effect with one of {', '.join(EFFECTS)}"
         )
     taint = {"key": found["key"], "effect": found["effect"]}
     return {**taint, "value": found["value"]} if found["value"] else taint

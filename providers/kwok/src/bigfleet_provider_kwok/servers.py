@@ -79,7 +79,7 @@ class Servers:
                 "or put server, certificateAuthorityData and token into the bootstrap data"
             )
         if "/" in name or "\0" in name or name.startswith("."):
-            raise InvalidRequest(f"{name!r} is no name of a kubeconfig")
+            raise InvalidRequest(f"{name!r} is not the name of a kubeconfig")
         path = self._folder / f"{name}.yaml"
         try:
             return path.stat().st_mtime, path.read_text("utf-8")

@@ -28,5 +28,5 @@ class Shapes:
             self._known = self._read()
         shape = self._known.get(host.machine_id) or self._unlisted(host)
         if shape is None:
-            raise InvalidRequest(f"nobody knows the shape of {host.machine_id}; is it offered?")
+            raise InvalidRequest(f"the shape of {host.machine_id} is unknown; is it offered?")
         return shape

@@ -61,7 +61,7 @@ async def check_clusters(options: KwokOptions) -> None:
     """Say where API servers will be looked for; a folder that is not there is a mistake."""
     folder = options.cluster_kubeconfigs
     if folder is not None and not await asyncio.to_thread(Path(folder).is_dir):
-        raise OptionError(f"--cluster-kubeconfigs {folder} is no folder; make it, or name another")
+        raise OptionError(f"--cluster-kubeconfigs {folder} is not a folder; make it")
 
 
 async def open_substrate(options: KwokOptions, kit: Kit) -> "KwokSubstrate":
@@ -69,23 +69,23 @@ async def open_substrate(options: KwokOptions, kit: Kit) -> "KwokSubstrate":
     from bigfleet_provider_kwok.servers import Servers
     from bigfleet_provider_kwok.shapes import Shapes
     from bigfleet_provider_kwok.substrate import KwokSubstrate
-    from bigfleet_providerkit.backend.prepare import make_books, read_all_offerings
-    from bigfleet_providerkit.backend.settings import settings_from
+    from bigfleet_providerkit.options.settings import settings_from
+    from bigfleet_providerkit.process.prepare import make_catalogue, read_all_offerings
 
     offerings = read_all_offerings(SPEC, options)
-    books = make_books(
+    catalogue = make_catalogue(
         SPEC, options, settings_from(SPEC, options, offerings, fake=False), offerings
     )
 
     def read() -> "dict[str, Shape]":
-        books.take(read_all_offerings(SPEC, options))
-        return books.shapes()
+        catalogue.take(read_all_offerings(SPEC, options))
+        return catalogue.shapes()
 
     folder = options.cluster_kubeconfigs
     return KwokSubstrate(
         kit,
         Servers(Path(folder) if folder else None, options.endpoint_url),
-        Shapes(read, books.foreign_shape),
+        Shapes(read, catalogue.foreign_shape),
         slow=options.slow_ms / 1000,
         fail_rate=options.fail_rate,
         seed=options.fake_seed,

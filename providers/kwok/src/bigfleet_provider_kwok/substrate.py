@@ -1,6 +1,7 @@
 """Hosts that are imagined, and Nodes that are not.
 
-A host lies on a shelf of the kit's store, as in the kit's substrate in memory, whose knobs it has.
+A host is kept in the kit's store, like one of the kit's substrate in memory, with the same
+settings for delays and failures.
 Configure makes its Node appear in the API server that the bootstrap data names; Drain moves pods
 away through the eviction API and removes the Node; Delete removes what is left of it.
 """
@@ -33,7 +34,7 @@ from bigfleet_providerkit import (
     MemorySubstrate,
     SubstrateError,
 )
-from bigfleet_providerkit.kit import Kit, Shelf
+from bigfleet_providerkit.kit import Kit, KvShelf
 
 # What is left of a drain's time for removing the node, and what a removal by Delete may take.
 LAST_STEPS = 2.0
@@ -44,18 +45,18 @@ HOST_PART, JOIN_PART = "host/", "join/"
 class ShelfPart:
     """The entries of a shelf whose keys begin alike."""
 
-    shelf: Shelf
+    kv_shelf: KvShelf
     prefix: str
 
     def items(self) -> dict[str, bytes]:
         """These entries, without the prefix."""
-        found = self.shelf.items().items()
+        found = self.kv_shelf.items().items()
         size = len(self.prefix)
         return {key[size:]: value for key, value in found if key.startswith(self.prefix)}
 
     async def put(self, key: str, value: bytes | None) -> None:
         """Keep or remove one."""
-        await self.shelf.put(self.prefix + key, value)
+        await self.kv_shelf.put(self.prefix + key, value)
 
 
 class KwokSubstrate(MemorySubstrate):
@@ -71,14 +72,14 @@ class KwokSubstrate(MemorySubstrate):
         fail_rate: Mapping[str, float] | None = None,
         seed: int = 1,
     ) -> None:
-        hosts = replace(kit, shelf=ShelfPart(kit.shelf, HOST_PART))
+        hosts = replace(kit, kv_shelf=ShelfPart(kit.kv_shelf, HOST_PART))
         super().__init__(hosts, slow=slow, fail_rate=fail_rate, seed=seed)
         # The pause comes before the node appears, not after it.
         self.delays |= {"configure": 0.0, "drain": 0.0}
         self._slow = slow
         self._servers = servers
         self._shapes = shapes
-        self._joins = ShelfPart(kit.shelf, JOIN_PART)
+        self._joins = ShelfPart(kit.kv_shelf, JOIN_PART)
         self._joined = {ref: Place(**json.loads(raw)) for ref, raw in self._joins.items().items()}
         self._seen: dict[Place, tuple[float, dict[str, bool]]] = {}
 

@@ -12,7 +12,7 @@ from bigfleet_fakecloud import Effect, Moment, Rule, serving
 from bigfleet_provider_kwok.errors import ApiError
 from bigfleet_provider_kwok.servers import Place, Servers
 from bigfleet_provider_kwok.spec import SPEC
-from bigfleet_providerkit import Running, State, start
+from bigfleet_providerkit import RunningProvider, State, start
 from bigfleet_providerkit.testing import Shard, eventually
 from kwok_cloud import ApiServer
 
@@ -28,7 +28,9 @@ def a_server() -> Iterator[tuple[ApiServer, str]]:
 
 
 @contextlib.asynccontextmanager
-async def a_provider(folder: Path, **options: Any) -> AsyncIterator[tuple[Running[Any], Shard]]:
+async def a_provider(
+    folder: Path, **options: Any
+) -> AsyncIterator[tuple[RunningProvider[Any], Shard]]:
     chosen = {"seed_count": 7, "poll_interval": 0.02, "state": str(folder / "state.db"), **options}
     running = await start(SPEC, SPEC.options(**chosen), listen=False)
     try:
@@ -65,10 +67,10 @@ async def test_configure_brings_a_node_and_drain_takes_it_away(tmp_path: Path) -
             machine = (await shard.machines())[0]
             await bound(shard, machine.id, inline(url))
             (node,) = server.shown()
-            told = await shard.get(machine.id)
-            assert node["spec"]["providerID"].rpartition("/")[2] == told.host.ref
+            machine_now = await shard.get(machine.id)
+            assert node["spec"]["providerID"].rpartition("/")[2] == machine_now.host.ref
             assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "kwok-4x16"
-            assert node["status"]["allocatable"] == dict(told.allocatable.resources)
+            assert node["status"]["allocatable"] == dict(machine_now.allocatable.resources)
             await shard.drain(machine.id, grace=5)
             await shard.until(machine.id, State.IDLE)
             assert server.shown() == []

@@ -14,7 +14,7 @@ def test_a_missing_folder_of_kubeconfigs_is_one_sentence(tmp_path: Path) -> None
     command = [*COMMAND, "--addr=127.0.0.1:0", f"--state={tmp_path / 's.db'}", missing]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "is no folder" in done.stderr
+    assert "is not a folder" in done.stderr
 
 
 def test_the_fake_backend_imports_no_client() -> None:

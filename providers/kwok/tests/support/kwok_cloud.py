@@ -149,7 +149,7 @@ class ApiServer:
 def mapping(value: object) -> Mapping[str, Any]:
     """A part of a body that is a map."""
     if not isinstance(value, Mapping):
-        raise BadRequest(f"{value!r} is no map")
+        raise BadRequest(f"{value!r} is not a map")
     return value
 
 

@@ -12,10 +12,10 @@ from bigfleet_provider_kwok.servers import Place, Servers
 from bigfleet_provider_kwok.shapes import Shapes
 from bigfleet_provider_kwok.spec import SPEC, TYPES
 from bigfleet_providerkit import CapacityType, Host, InvalidRequest, OptionError
-from bigfleet_providerkit.backend.prepare import make_books, read_all_offerings
-from bigfleet_providerkit.backend.settings import settings_from
 from bigfleet_providerkit.machines.record import Shape
 from bigfleet_providerkit.options.help import option_table
+from bigfleet_providerkit.options.settings import settings_from
+from bigfleet_providerkit.process.prepare import make_catalogue, read_all_offerings
 
 ROOT = Path(__file__).parents[4]
 PAGE = ROOT / "docs" / "providers" / "kwok.md"
@@ -73,16 +73,16 @@ def test_bootstrap_data_names_a_kubeconfig_or_a_server() -> None:
 @pytest.mark.parametrize(
     ("blob", "reason"),
     [
-        (b"\xff\xfe", "no YAML"),
-        (b"a: [", "no YAML"),
+        (b"\xff\xfe", "not YAML"),
+        (b"a: [", "not YAML"),
         (b"#!/bin/sh\nexit 0\n", "no KwokJoin document"),
-        (b"kind: KwokJoin\nserver: h:6443\n", "no address"),
+        (b"kind: KwokJoin\nserver: h:6443\n", "not an address"),
         (b"kind: KwokJoin\nserver: https://h\nkubeconfig: x\n", "give one of them"),
         (b"kind: KwokJoin\npassword: hunter2\n", "no field password"),
         (b"kind: KwokJoin\ntoken: [secret]\n", "token in the bootstrap data is a text"),
         (b"kind: KwokJoin\nlabels: [a]\n", "map of texts"),
         (b"kind: KwokJoin\ntaints: x\n", "list of key=value:Effect"),
-        (b"kind: KwokJoin\ntaints: ['a=b:Never']\n", "no taint"),
+        (b"kind: KwokJoin\ntaints: ['a=b:Never']\n", "not a taint"),
     ],
 )
 def test_bad_bootstrap_data_is_refused_without_repeating_it(blob: bytes, reason: str) -> None:
@@ -117,7 +117,7 @@ def test_a_node_shows_what_the_shard_was_told() -> None:
     assert node["status"]["allocatable"] == {"cpu": "3900m", "memory": "15Gi", "pods": "58"}
 
 
-def test_only_pods_that_somebody_would_miss_have_to_leave() -> None:
+def test_only_pods_that_would_be_missed_have_to_leave() -> None:
     def pod(name: str, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
         return {"metadata": {"name": name, **metadata}, "status": {"phase": phase}}
 
@@ -167,16 +167,18 @@ def test_shapes_are_read_again_for_a_machine_that_is_not_known() -> None:
     readings = iter([{}, {"m": a_shape()}])
     shapes = Shapes(lambda: next(readings))
     assert shapes.of(Host("i-1", "m")).instance_type == "kwok-4x16"
-    nobody = Shapes(dict)
-    with pytest.raises(InvalidRequest, match="nobody knows the shape"):
-        nobody.of(Host("i-1", "m"))
+    unknown = Shapes(dict)
+    with pytest.raises(InvalidRequest, match="is unknown; is it offered"):
+        unknown.of(Host("i-1", "m"))
 
 
 def test_the_default_mix_has_both_kinds_of_capacity_with_prices_and_room_for_pods() -> None:
     options = SPEC.options(seed_count=28)
     offerings = read_all_offerings(SPEC, options)
-    books = make_books(SPEC, options, settings_from(SPEC, options, offerings, fake=True), offerings)
-    shapes = books.shapes()
+    catalogue = make_catalogue(
+        SPEC, options, settings_from(SPEC, options, offerings, fake=True), offerings
+    )
+    shapes = catalogue.shapes()
     assert len(shapes) == 28
     assert {shape.capacity_type for shape in shapes.values()} == {
         CapacityType.ON_DEMAND, CapacityType.SPOT,
@@ -190,7 +192,7 @@ def test_the_default_mix_has_both_kinds_of_capacity_with_prices_and_room_for_pod
 
 
 async def test_a_folder_of_kubeconfigs_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="no folder"):
+    with pytest.raises(OptionError, match="is not a folder"):
         await SPEC.credentials(SPEC.options(cluster_kubeconfigs=str(tmp_path / "no")))
 
 

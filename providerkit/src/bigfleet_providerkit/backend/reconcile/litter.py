@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from structlog.typing import FilteringBoundLogger
 
-from bigfleet_providerkit.backend.reconcile.rails import Limits
+from bigfleet_providerkit.backend.reconcile.rails import RailLimits
 from bigfleet_providerkit.calls.limiter import polling
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import SubstrateError
@@ -24,7 +24,7 @@ class LitterSweep:
     substrate: Substrate
     runtime: Runtime
     log: FilteringBoundLogger
-    limits: Limits
+    limits: RailLimits
     in_use: Callable[[], frozenset[str]]
     """The operations of running Creates and of the hosts of slots."""
     seen: dict[str, float] = field(default_factory=dict)

@@ -1,14 +1,14 @@
 """The plan of one reconcile pass: a pure function from a listing to steps.
 
-`World` is everything one pass looks at, `Looks` what earlier passes saw and are waiting for, `Plan`
-what is to be done. Nothing here awaits or changes anything, so a pass over 20,000 hosts runs on
-another thread, and every row of the table is a test of values.
+`ReconcileInput` is everything one pass looks at, `Looks` what earlier passes saw and are waiting
+for, `Plan` what is to be done. Nothing here awaits or changes anything, so a pass over 20,000
+hosts runs on another thread, and every row of the table is a test of values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bigfleet_providerkit.backend.reconcile.rails import Limits, too_many_vanished
+from bigfleet_providerkit.backend.reconcile.rails import RailLimits, too_many_vanished
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import State
 from bigfleet_providerkit.substrate import Host, Power
@@ -32,7 +32,7 @@ class Looks:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ReconcileInput:
     """Everything one pass looks at. `looked` holds the answers of second looks by ref."""
 
     records: Mapping[str, Record]
@@ -43,7 +43,7 @@ class World:
     ours: Callable[[str], bool]
     now: float
     window: float
-    limits: Limits
+    limits: RailLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,44 +72,46 @@ class Plan:
     orphans: int = 0
 
 
-def due_for_second_look(world: World, looks: Looks) -> list[str]:
+def due_for_second_look(given: ReconcileInput, looks: Looks) -> list[str]:
     """Refs to be asked for by id: missing since an earlier pass, and long enough."""
     refs = []
     for machine, since in looks.missing.items():
-        record = world.records.get(machine)
+        record = given.records.get(machine)
         if record is None or not record.host:
             continue
-        youngest = max(since, world.created(machine))
-        if world.now - youngest >= world.window:
+        youngest = max(since, given.created(machine))
+        if given.now - youngest >= given.window:
             refs.append(record.host)
     return refs
 
 
-def make_plan(world: World, looks: Looks) -> Plan:
+def make_plan(given: ReconcileInput, looks: Looks) -> Plan:
     """The steps of one pass; `looks` is brought up to date."""
     plan = Plan()
     unwanted: dict[str, Host] = {}
     by_machine: dict[str, list[Host]] = {}
-    for host in world.hosts:
+    for host in given.hosts:
         if not host.machine_id:
             if host.power not in ABSENT:
                 unwanted[host.ref] = host
                 plan.orphans += 1
         else:
             by_machine.setdefault(host.machine_id, []).append(host)
-    shown = {host.ref: host for host in world.hosts}
-    _judge_records(world, looks, plan, shown)
+    shown = {host.ref: host for host in given.hosts}
+    _judge_records(given, looks, plan, shown)
     for machine, hosts in by_machine.items():
-        _judge_others(world, machine, hosts, plan, unwanted)
-    _judge_unwanted(world, looks, plan, unwanted)
+        _judge_others(given, machine, hosts, plan, unwanted)
+    _judge_unwanted(given, looks, plan, unwanted)
     return plan
 
 
-def _judge_records(world: World, looks: Looks, plan: Plan, shown: Mapping[str, Host]) -> None:
+def _judge_records(
+    given: ReconcileInput, looks: Looks, plan: Plan, shown: Mapping[str, Host]
+) -> None:
     """Every record that has or had a host."""
     missing: list[Record] = []
     with_host = 0
-    for record in world.records.values():
+    for record in given.records.values():
         if not record.host:
             continue
         with_host += 1
@@ -124,7 +126,7 @@ def _judge_records(world: World, looks: Looks, plan: Plan, shown: Mapping[str, H
                 plan.deleted.append(record.id)
             continue
         _judge_present(record, host, looks, plan)
-    _judge_missing(world, looks, plan, missing, with_host)
+    _judge_missing(given, looks, plan, missing, with_host)
 
 
 def _judge_present(record: Record, host: Host, looks: Looks, plan: Plan) -> None:
@@ -147,18 +149,18 @@ def _judge_present(record: Record, host: Host, looks: Looks, plan: Plan) -> None
 
 
 def _judge_missing(
-    world: World, looks: Looks, plan: Plan, missing: Sequence[Record], with_host: int
+    given: ReconcileInput, looks: Looks, plan: Plan, missing: Sequence[Record], with_host: int
 ) -> None:
     if too_many_vanished(len(missing), with_host):
         looks.vanished += 1
     else:
         looks.vanished = 0
-    believed = looks.vanished == 0 or looks.vanished >= world.limits.listings_to_believe
+    believed = looks.vanished == 0 or looks.vanished >= given.limits.listings_to_believe
     for record in missing:
-        if record.host not in world.looked:
-            looks.missing.setdefault(record.id, world.now)
+        if record.host not in given.looked:
+            looks.missing.setdefault(record.id, given.now)
             continue
-        found = world.looked[record.host]
+        found = given.looked[record.host]
         if found is not None and found.power not in ABSENT:
             # Alive, only its tags are gone: the listing by label could not show it.
             looks.missing.pop(record.id, None)
@@ -169,21 +171,25 @@ def _judge_missing(
 
 
 def _judge_others(
-    world: World, machine: str, hosts: Sequence[Host], plan: Plan, unwanted: dict[str, Host]
+    given: ReconcileInput,
+    machine: str,
+    hosts: Sequence[Host],
+    plan: Plan,
+    unwanted: dict[str, Host],
 ) -> None:
     """Hosts with our label that are not the host of their machine's record."""
-    record = world.records.get(machine)
+    record = given.records.get(machine)
     strangers: list[Host] = []
     for host in hosts:
         if host.power in ABSENT or (record is not None and record.host == host.ref):
             continue
         operation = host.operation_id
         present = record is not None and operation and record.create_op == operation
-        if operation in world.late:
+        if operation in given.late:
             plan.leftovers.append(host)
         elif present and record is not None and record.state is State.CREATING:
             continue
-        elif world.ours(operation) and not present:
+        elif given.ours(operation) and not present:
             plan.leftovers.append(host)
         else:
             strangers.append(host)
@@ -198,21 +204,23 @@ def _judge_others(
         unwanted[host.ref] = host
 
 
-def _judge_unwanted(world: World, looks: Looks, plan: Plan, unwanted: Mapping[str, Host]) -> None:
+def _judge_unwanted(
+    given: ReconcileInput, looks: Looks, plan: Plan, unwanted: Mapping[str, Host]
+) -> None:
     """Orphans and duplicates go after their grace, a few at a time."""
     for ref in [ref for ref in looks.unwanted if ref not in unwanted]:
         del looks.unwanted[ref]
         looks.held.discard(ref)
     due = []
     for ref, host in unwanted.items():
-        since = looks.unwanted.setdefault(ref, world.now)
-        if world.now - since >= world.limits.orphan_grace:
+        since = looks.unwanted.setdefault(ref, given.now)
+        if given.now - since >= given.limits.orphan_grace:
             due.append(host)
-    if not world.limits.remove_orphans:
+    if not given.limits.remove_orphans:
         return
-    known = sum(1 for record in world.records.values() if record.host)
+    known = sum(1 for record in given.records.values() if record.host)
     fresh = [host for host in due if host.ref not in looks.held]
-    allowed = world.limits.removals(known)
+    allowed = given.limits.removals(known)
     plan.remove = fresh[:allowed]
     plan.held = [host for host in due if host not in plan.remove]
     looks.held.update(host.ref for host in plan.held)

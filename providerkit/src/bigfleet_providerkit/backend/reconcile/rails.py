@@ -12,7 +12,7 @@ LEAST_VANISHED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RailLimits:
     """How much one pass may do."""
 
     orphan_grace: float

@@ -1,6 +1,6 @@
 """Executes reconcile passes: list, plan off the loop, then one careful step after the other.
 
-Every step takes the machine's turn and looks again before it changes anything: the plan was made
+Every step takes the machine's lock and looks again before it changes anything: the plan was made
 from a snapshot. A listing that raises changes nothing. A pass without a difference writes nothing.
 """
 
@@ -11,30 +11,30 @@ from typing import TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
-from bigfleet_providerkit.backend.books import Books
+from bigfleet_providerkit.backend.bug_log import classed
+from bigfleet_providerkit.backend.gather import gather
 from bigfleet_providerkit.backend.hosts import host_of, notes_of
-from bigfleet_providerkit.backend.ledger import Edit, Ledger
-from bigfleet_providerkit.backend.mishaps import classed
 from bigfleet_providerkit.backend.reconcile.litter import LitterSweep
 from bigfleet_providerkit.backend.reconcile.plan import (
     Adoption,
     Looks,
     Plan,
-    World,
+    ReconcileInput,
     due_for_second_look,
     make_plan,
 )
-from bigfleet_providerkit.backend.reconcile.rails import Limits
-from bigfleet_providerkit.backend.settings import Settings
+from bigfleet_providerkit.backend.reconcile.rails import RailLimits
+from bigfleet_providerkit.backend.state.ledger import Edit, Ledger
 from bigfleet_providerkit.backend.steps import Steps
-from bigfleet_providerkit.backend.together import together
 from bigfleet_providerkit.calls.limiter import polling
+from bigfleet_providerkit.catalogue.offering_catalogue import OfferingCatalogue
 from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import HostLost, StoreUnavailable, error_line
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
 from bigfleet_providerkit.machines.state import CapacityType, Kind, State
 from bigfleet_providerkit.machines.transitions import fail, succeed
+from bigfleet_providerkit.options.settings import Settings
 from bigfleet_providerkit.substrate import Host, LeavesLitter, Substrate
 
 LATE_KEPT = 86_400.0
@@ -48,7 +48,7 @@ class Reconciler:
         self,
         substrate: Substrate,
         ledger: Ledger,
-        books: Books,
+        catalogue: OfferingCatalogue,
         steps: Steps,
         settings: Settings,
         runtime: Runtime,
@@ -58,7 +58,7 @@ class Reconciler:
     ) -> None:
         self._substrate = substrate
         self._ledger = ledger
-        self._books = books
+        self._catalogue = catalogue
         self._steps = steps
         self._settings = settings
         self._runtime = runtime
@@ -68,7 +68,7 @@ class Reconciler:
         self._one_at_a_time = asyncio.Lock()
         self.looks = Looks()
         self.held: list[Host] = []
-        limits = Limits(settings.orphan_grace, settings.orphans_removed)
+        limits = RailLimits(settings.orphan_grace, settings.orphans_removed)
         self.litter = LitterSweep(substrate, runtime, log, limits, self._in_use)
 
     async def run(self) -> bool:
@@ -119,7 +119,7 @@ class Reconciler:
     async def _plan(self) -> Plan:
         with polling():
             hosts = await self._substrate.list_managed()
-        world = World(
+        world = ReconcileInput(
             records=self._ledger.inventory.snapshot(),
             hosts=hosts,
             looked={},
@@ -128,7 +128,7 @@ class Reconciler:
             ours=self._ledger.ids.ours,
             now=self._runtime.clock.now(),
             window=self._settings.consistency_window,
-            limits=Limits(self._settings.orphan_grace, self._settings.orphans_removed),
+            limits=RailLimits(self._settings.orphan_grace, self._settings.orphans_removed),
         )
         refs = due_for_second_look(world, self.looks)
         if refs:
@@ -163,7 +163,7 @@ class Reconciler:
             )
 
     async def _each(self, items: Sequence[T], step: Callable[[T], Awaitable[None]]) -> None:
-        await together(items, lambda item: self._guarded(step(item)))
+        await gather(items, lambda item: self._guarded(step(item)))
 
     async def _guarded(self, step: Awaitable[None]) -> None:
         """One step that fails does not keep the others from happening."""
@@ -176,8 +176,8 @@ class Reconciler:
             self._log.warning("reconcile step failed", error=str(problem))
 
     async def _change(self, machine: str, edit: Callable[[Record], Edit | None]) -> Record | None:
-        """Change a record under its turn, if it still is as the plan thought."""
-        async with self._ledger.turn(machine):
+        """Change a record under its lock, if it still is as the plan thought."""
+        async with self._ledger.hold(machine):
             record = self._ledger.inventory.get(machine)
             wanted = edit(record) if record is not None else None
             if wanted is None:
@@ -234,7 +234,7 @@ class Reconciler:
             self._on_failed(after)
 
     async def _retag(self, machine: str) -> None:
-        """Without the machine's turn: a mutation never waits for the substrate, and a tag that it
+        """Without the machine's lock: a mutation never waits for the substrate, and a tag that it
         overtakes is put right by the next pass."""
         record = self._ledger.inventory.get(machine)
         if record is not None and record.host and record.state in (State.IDLE, State.CONFIGURED):
@@ -250,10 +250,10 @@ class Reconciler:
         machine, host = adoption.machine, adoption.host
         state = State.CONFIGURED if host.cluster else State.IDLE
         notes = {machine: notes_of(host, self._runtime.clock.now())}
-        async with self._ledger.turn(machine):
+        async with self._ledger.hold(machine):
             record = self._ledger.inventory.get(machine)
             if record is None:
-                shape = self._books.foreign_shape(host)
+                shape = self._catalogue.foreign_shape(host)
                 if shape is None:
                     self._log.error("a host cannot be shown: no price or shape", host=host.ref)
                     return
@@ -282,7 +282,7 @@ class Reconciler:
             fresh = notes_of(host, row.created if row else now)
             if row is not None:
                 fresh.notes, fresh.pin = row.notes, fresh.pin or row.pin
-            async with self._ledger.turn(machine):
+            async with self._ledger.hold(machine):
                 await self._guarded(self._ledger.commit(Edit(notes={machine: fresh})))
 
     async def _prune_late(self, plan: Plan) -> None:

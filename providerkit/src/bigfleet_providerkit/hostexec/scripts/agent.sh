@@ -1,7 +1,7 @@
 #!/bin/sh
 # The agent of a BigFleet host: asks its provider what to do, does it with the hook, says how it
 # ended.
-#   bigfleet-agent            polls for ever
+#   bigfleet-agent            polls until it is stopped
 #   bigfleet-agent run FILE   does the command in FILE and prints the acknowledgement; prints nothing
 #                             when the command has to be tried again
 # Configuration: {"endpoint": ..., "machine_id": ..., "token": ..., "hook": ...}.

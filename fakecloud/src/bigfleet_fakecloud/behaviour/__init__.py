@@ -1,0 +1,1 @@
+"""What makes the fake cloud difficult: faults, delays, limits and background services."""

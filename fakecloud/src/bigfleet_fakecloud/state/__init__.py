@@ -1,0 +1,1 @@
+"""What the fake cloud holds: collections, life cycles, operations, tokens and their clock."""
