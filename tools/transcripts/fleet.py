@@ -13,14 +13,14 @@ from bigfleet.decision import Carry, Policy
 from bigfleet.decision.policy import SECOND
 from bigfleet.model import (
     CapacityType,
+    Departure,
     HostRef,
-    Leaving,
     Machine,
     MachineState,
     Need,
-    Operator,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     Stamp,
     bucket_of,
@@ -55,7 +55,7 @@ def need(
 ) -> Need:
     """A need for `cpu` CPUs in pods of `unit`; the penalties are dollars."""
     profile = Profile.of(
-        [*where, *([Requirement.of(same, Operator.SAME)] if same else [])],
+        [*where, *([Requirement.of(same, RequirementOperator.SAME)] if same else [])],
         [Spread(spread, 1)] if spread else [],
         priority,
         bucket_of(interruption),
@@ -67,7 +67,7 @@ def need(
 
 def has(key: str, *values: str) -> Requirement:
     """The requirement that a label has one of these values."""
-    return Requirement.of(key, Operator.IN, values)
+    return Requirement.of(key, RequirementOperator.IN, values)
 
 
 def machine(
@@ -100,7 +100,7 @@ def machine(
         price_per_hour=price,
         interruption_probability=risk,
         stamp=stamp,
-        leaving=Leaving(None, START) if state is S.DRAINING else None,
+        leaving=Departure(None, START) if state is S.DRAINING else None,
         idle_since_ns=START + idle_since * SECOND if state is S.IDLE else 0,
     )
 

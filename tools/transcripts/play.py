@@ -11,7 +11,7 @@ from bigfleet.decision import ActionKind, Engine, Plan
 from bigfleet.decision.plan import Stamps
 from bigfleet.decision.policy import SECOND
 from bigfleet.inventory import Inventory
-from bigfleet.model import Leaving, MachineState, Stamp
+from bigfleet.model import Departure, MachineState, Stamp
 from bigfleet.model.columns import Demand, Symbols
 from transcripts.fleet import START, CycleInput, Scenario, Situation
 
@@ -74,7 +74,7 @@ def _execute(situation: Situation, plan: Plan) -> None:
     for action in plan:
         match action.kind:
             case ActionKind.RECLAIM | ActionKind.PREEMPT:
-                leaving = Leaving(reserved_for.get(action.machine), situation.now)
+                leaving = Departure(reserved_for.get(action.machine), situation.now)
                 situation.change(action.machine, leaving=leaving)
             case ActionKind.KEEP:
                 situation.change(action.machine, leaving=None)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bigfleet.decision import Action
 from bigfleet.decision.policy import SECOND
-from bigfleet.model import Machine, Need, Operator, format_resources
+from bigfleet.model import Machine, Need, RequirementOperator, format_resources
 from bigfleet.model.reasons import WHY
 from transcripts.fleet import RACK, START, ZONE, Scenario
 from transcripts.play import PlayedCycle, play
@@ -87,7 +87,7 @@ def _need(label: str, need: Need) -> Row:
     amount, unit = need.aggregate["cpu"] // 1000, need.min_unit["cpu"] // 1000
     wanted = [
         f"one {_SHORT_KEYS[r.key]} for all"
-        if r.operator is Operator.SAME
+        if r.operator is RequirementOperator.SAME
         else f"{_SHORT_KEYS[r.key]} {' or '.join(r.values)}"
         for r in profile.requirements
     ]

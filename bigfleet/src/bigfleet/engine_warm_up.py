@@ -12,19 +12,19 @@ from pathlib import Path
 from bigfleet import decision
 from bigfleet.decision import Engine, Policy
 from bigfleet.inventory import Inventory
+from bigfleet.jit.cache import is_compiled
 from bigfleet.model import (
     CapacityType,
     HostRef,
     Machine,
     MachineState,
     Need,
-    Operator,
     Profile,
     Requirement,
+    RequirementOperator,
     Stamp,
 )
 from bigfleet.model.columns import Demand, Symbols
-from bigfleet.model.columns.keeping import is_compiled
 from bigfleet.model.facts import ClusterFacts
 
 _RACK = "topology.bigfleet/rack"
@@ -39,7 +39,7 @@ def is_warm() -> bool:
 def warm_up() -> int:
     """Run the cycle; how many actions it decided (the same every time)."""
     plain = Need("warm", Profile.of(priority=1), {"cpu": 4000}, _UNIT)
-    same = Requirement.of(_RACK, Operator.SAME, [])
+    same = Requirement.of(_RACK, RequirementOperator.SAME, [])
     gang = Need("warm", Profile.of([same], priority=2), {"cpu": 6000}, _UNIT, group="g")
     unmet = Need("warm", Profile.of(priority=3), {"cpu": 90_000}, {"cpu": 90_000})
     states = (MachineState.CONFIGURED, MachineState.IDLE, MachineState.SPECULATIVE)

@@ -15,10 +15,10 @@ from bigfleet.model import (
     Machine,
     MachineState,
     Need,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     aggregate_rows,
 )
 from bigfleet.model.facts import ClusterFacts
@@ -82,7 +82,9 @@ def _awkward(need: Need, rng: Random) -> Need:
     aggregate, unit = dict(need.aggregate), dict(need.min_unit)
     drawn = rng.random()
     if drawn < 0.12:
-        requirements.append(Requirement.of(ARCH, Operator.IN, [rng.choice(["arm64", "s390x"])]))
+        requirements.append(
+            Requirement.of(ARCH, RequirementOperator.IN, [rng.choice(["arm64", "s390x"])])
+        )
     elif drawn < 0.24:
         count = rng.choice([1, 2, 4])
         aggregate[GPU] = count * 1000
@@ -96,7 +98,7 @@ def _awkward(need: Need, rng: Random) -> Need:
     elif drawn < 0.52:
         aggregate = {name: 20 * amount for name, amount in aggregate.items()}
     elif drawn < 0.56:
-        requirements.append(Requirement.of("pool", Operator.NOT_IN, ["a", "b"]))
+        requirements.append(Requirement.of("pool", RequirementOperator.NOT_IN, ["a", "b"]))
     profile = Profile.of(requirements, p.spread, p.priority, interruption, p.reclamation)
     return replace(need, profile=profile, aggregate=aggregate, min_unit=unit)
 

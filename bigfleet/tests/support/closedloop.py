@@ -13,7 +13,7 @@ from random import Random
 
 from bigfleet.decision.kinds import ActionKind
 from bigfleet.decision.policy import SECOND
-from bigfleet.model import HostRef, Leaving, Machine, MachineState, Need, Stamp
+from bigfleet.model import Departure, HostRef, Machine, MachineState, Need, Stamp
 
 S = MachineState
 Action = tuple[ActionKind, str, str, object, int]
@@ -71,7 +71,7 @@ class Loop:
         elif kind in (ActionKind.RECLAIM, ActionKind.PREEMPT):
             assert m.state is S.CONFIGURED
             assert m.leaving is None
-            self.machines[m.id] = replace(m, leaving=Leaving(stamp, self.now))
+            self.machines[m.id] = replace(m, leaving=Departure(stamp, self.now))
             self.due.append((self._later(), m.id, S.DRAINING))
         elif kind is ActionKind.KEEP:
             assert m.state is S.CONFIGURED

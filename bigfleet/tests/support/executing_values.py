@@ -16,7 +16,7 @@ from bigfleet.model import (
     Requirement,
     Stamp,
 )
-from bigfleet.model.requirements import Operator
+from bigfleet.model.demand.requirements import RequirementOperator
 from bigfleet.shard.machines.orders import Order
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 
@@ -24,7 +24,9 @@ T = TypeVar("T")
 S = MachineState
 K = ActionKind
 PROFILE = Profile.of(
-    [Requirement("pool", Operator.IN, ("a",))], priority=100, interruption=PenaltyBucket(3)
+    [Requirement("pool", RequirementOperator.IN, ("a",))],
+    priority=100,
+    interruption=PenaltyBucket(3),
 )
 _MOVES = {"Create": (2, 3), "Configure": (4, 5), "Drain": (6, 3), "Delete": (7, 1)}
 

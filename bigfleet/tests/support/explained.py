@@ -17,11 +17,11 @@ from bigfleet.explanation import changes as ch
 from bigfleet.explanation.blockers import Blocker
 from bigfleet.inventory import Inventory
 from bigfleet.model import HostRef, MachineState, Need, Profile, matches_all
+from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.blockers import BlockerKind
 from bigfleet.model.columns import Demand, Symbols
+from bigfleet.model.demand.profile import SpreadMode
 from bigfleet.model.facts import ClusterFacts
-from bigfleet.model.profile import SpreadMode
-from bigfleet.model.resources import is_uniform_multiple
 from compare import oracle_plan
 from fleets import NOW, Case
 from oracle import OraclePlan

@@ -12,15 +12,15 @@ from random import Random
 from bigfleet.decision.policy import SECOND, Policy
 from bigfleet.model import (
     CapacityType,
+    Departure,
     HostRef,
-    Leaving,
     Machine,
     MachineState,
     Need,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadMode,
     Stamp,
@@ -92,19 +92,21 @@ def need(rng: Random, cluster: str, shape: Shape, index: int) -> Need:
     requirements, group = [], ""
     if rng.random() < 0.5:
         requirements.append(
-            Requirement.of(POOL, Operator.IN, rng.sample(["a", "b"], rng.randint(1, 2)))
+            Requirement.of(POOL, RequirementOperator.IN, rng.sample(["a", "b"], rng.randint(1, 2)))
         )
     if rng.random() < 0.2:
-        requirements.append(Requirement.of(ZONE, Operator.NOT_IN, ["z-b"]))
+        requirements.append(Requirement.of(ZONE, RequirementOperator.NOT_IN, ["z-b"]))
     if rng.random() < 0.1:
-        requirements.append(Requirement.of("gen", Operator.GT, ["2"]))
+        requirements.append(Requirement.of("gen", RequirementOperator.GT, ["2"]))
     if rng.random() < 0.08:
-        requirements.append(Requirement.of(RACK, Operator.IN, ["r-0", "r-1"]))
+        requirements.append(Requirement.of(RACK, RequirementOperator.IN, ["r-0", "r-1"]))
     unit = {"cpu": rng.choice([1, 2, 3, 4, 6]) * 1000, "memory": rng.choice([2, 4, 8, 20]) * 1000}
     if rng.random() < 0.12:
         unit["gpu"] = rng.choice([1, 2, 4]) * 1000
     if shape.gangs and rng.random() < 0.4:
-        requirements.append(Requirement.of(rng.choice([RACK, RACK, ZONE]), Operator.SAME, []))
+        requirements.append(
+            Requirement.of(rng.choice([RACK, RACK, ZONE]), RequirementOperator.SAME, [])
+        )
         group = f"g-{rng.randint(0, 9)}"
     spread = []
     if shape.spread and rng.random() < 0.2:
@@ -161,7 +163,7 @@ def machine(
     leaving = None
     if state is S.DRAINING or (shape.odd_states and state is S.CONFIGURED and rng.random() < 0.12):
         whom = _stamp(rng, needs) if rng.random() < 0.5 else None
-        leaving = Leaving(whom, NOW - 5 * SECOND, final=whom is None and index % 3 == 0)
+        leaving = Departure(whom, NOW - 5 * SECOND, final=whom is None and index % 3 == 0)
     odd = shape.odd_states
     return Machine(
         id=f"m-{index:03d}",

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 atheris: Any = import_module("atheris")
 PARSERS: Final = (
-    "bigfleet.model.penalty",
-    "bigfleet.model.profile",
-    "bigfleet.model.quantity",
-    "bigfleet.model.requirements",
-    "bigfleet.model.resources",
+    "bigfleet.model.amounts.penalty",
+    "bigfleet.model.demand.profile",
+    "bigfleet.model.amounts.quantity",
+    "bigfleet.model.demand.requirements",
+    "bigfleet.model.amounts.resources",
     "bigfleet.model.validation",
     "bigfleet.scenario.fields",
     "bigfleet.scenario.document",
@@ -40,7 +40,7 @@ with atheris.instrument_imports(include=list(PARSERS)):
         Requirement,
         parse_quantity,
     )
-    from bigfleet.model.requirements import Operator
+    from bigfleet.model.demand.requirements import RequirementOperator
     from bigfleet.scenario.document import parse_scenario
     from bigfleet.scenario.errors import ScenarioError
     from bigfleet.scenario.writer import scenario_text
@@ -139,7 +139,10 @@ def beginnings(target: str) -> list[bytes]:
 
 
 def _need() -> Need:
-    wishes = [Requirement.of("a", Operator.IN, ["x", "y"]), Requirement.of("b", Operator.GT, ["3"])]
+    wishes = [
+        Requirement.of("a", RequirementOperator.IN, ["x", "y"]),
+        Requirement.of("b", RequirementOperator.GT, ["3"]),
+    ]
     profile = Profile.of(wishes, priority=7)
     return Need("c", profile, {"cpu": 4_500, "memory": 2_048_000}, {"cpu": 1_500}, group="g")
 

@@ -13,8 +13,8 @@ from random import Random
 from typing import TypeVar
 
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Stamp
+from bigfleet.model.amounts.penalty import PenaltyBucket
 from bigfleet.model.columns import Symbols
-from bigfleet.model.penalty import PenaltyBucket
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.demand.quarantine import Quarantine

@@ -7,7 +7,13 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TypeVar
 
-from bigfleet.model import LABEL_INSTANCE_TYPE, LABEL_ZONE, Operator, Profile, Requirement
+from bigfleet.model import (
+    LABEL_INSTANCE_TYPE,
+    LABEL_ZONE,
+    Profile,
+    Requirement,
+    RequirementOperator,
+)
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster import Behaviour, SimCluster, SimOperator, Workload, WorkObject
@@ -17,7 +23,7 @@ from sim.loop import virtual_loop
 from sim.ports import SimClock
 
 T = TypeVar("T")
-PLAIN = Profile.of([Requirement.of(LABEL_INSTANCE_TYPE, Operator.EXISTS)])
+PLAIN = Profile.of([Requirement.of(LABEL_INSTANCE_TYPE, RequirementOperator.EXISTS)])
 QUICK = Behaviour(prompt_seconds=0, bootstrap_seconds=Span(0, 0), evict_seconds=Span(2, 2))
 S = provider.MachineState
 

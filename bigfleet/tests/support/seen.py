@@ -12,7 +12,7 @@ from random import Random
 
 from bigfleet.decision import Action, ActionKind, Plan
 from bigfleet.model import Machine, MachineState, Need
-from bigfleet.model.resources import is_uniform_multiple
+from bigfleet.model.amounts.resources import is_uniform_multiple
 from compare import fast_plan
 from fleets import NOW, Case, Shape
 from fleets import case as case_of

@@ -12,9 +12,9 @@ from bigfleet.model import (
     Machine,
     MachineState,
     Need,
-    Operator,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadMode,
     Stamp,
@@ -78,7 +78,7 @@ def _over_hosts(need: Need) -> Need:
 def _on_one_host(need: Need, rng: Random) -> Need:
     p = need.profile
     others = [r for r in p.requirements if r not in p.same or rng.random() < 0.3]
-    host = Requirement.of(LABEL_HOSTNAME, Operator.SAME)
+    host = Requirement.of(LABEL_HOSTNAME, RequirementOperator.SAME)
     profile = Profile.of([*others, host], p.spread, p.priority, p.interruption, p.reclamation)
     return replace(need, profile=profile)
 
@@ -86,7 +86,7 @@ def _on_one_host(need: Need, rng: Random) -> Need:
 def _shunning(need: Need, rng: Random) -> Need:
     p = need.profile
     shunned = [
-        Requirement.of(RACK, Operator.NOT_IN, [f"r-{rack}"])
+        Requirement.of(RACK, RequirementOperator.NOT_IN, [f"r-{rack}"])
         for rack in rng.sample(range(4), rng.choice([0, 0, 1, 2]))
     ]
     profile = Profile.of(
@@ -144,11 +144,14 @@ def _spread(need: Need, rng: Random) -> Need:
 
 
 def _gangs(rng: Random, cluster: str, kind: int) -> list[Need]:
-    same = [Requirement.of(rng.choice([RACK, RACK, ZONE]), Operator.SAME)]
+    same = [Requirement.of(rng.choice([RACK, RACK, ZONE]), RequirementOperator.SAME)]
     if rng.random() < 0.25:
-        same = [Requirement.of(RACK, Operator.SAME), Requirement.of(POOL, Operator.SAME)]
+        same = [
+            Requirement.of(RACK, RequirementOperator.SAME),
+            Requirement.of(POOL, RequirementOperator.SAME),
+        ]
     elif rng.random() < 0.2:
-        same = [Requirement.of(RACK, Operator.SAME, ["r-0", "r-2"])]
+        same = [Requirement.of(RACK, RequirementOperator.SAME, ["r-0", "r-2"])]
     profile = Profile.of(same, priority=rng.choice([0, 100, 1_000, 1_000_000]))
     unit = {"cpu": rng.choice([2, 3, 4]) * 1_000, "memory": rng.choice([4, 8, 16]) * 1_000}
     count = rng.choice([1, 2, 2, 3, 5])

@@ -13,15 +13,15 @@ from bigfleet.decision import ActionKind, Carry, Plan, Policy, Reason
 from bigfleet.decision.policy import SECOND
 from bigfleet.model import (
     CapacityType,
+    Departure,
     HostRef,
-    Leaving,
     Machine,
     MachineState,
     Need,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     Stamp,
 )
@@ -50,7 +50,7 @@ def need(
     **more: int,
 ) -> Need:
     """A row that asks for `cpu` in pods of `unit`; `more` are other resources of the whole row."""
-    requirements = [*where, *([Requirement.of(same, Operator.SAME)] if same else [])]
+    requirements = [*where, *([Requirement.of(same, RequirementOperator.SAME)] if same else [])]
     profile = Profile.of(
         requirements,
         [Spread(*spread)] if spread else [],
@@ -70,7 +70,7 @@ def need(
 
 
 def label(key: str, operator: str, *values: str) -> Requirement:
-    return Requirement.of(key, Operator(operator), values)
+    return Requirement.of(key, RequirementOperator(operator), values)
 
 
 def machine(
@@ -118,7 +118,7 @@ def machine(
         interruption_probability=risk,
         interruption_at_ns=NOW + ends_in * SECOND if ends_in else 0,
         stamp=Stamp.for_need(serves, sequence) if serves else None,
-        leaving=Leaving(waiting, NOW, final)
+        leaving=Departure(waiting, NOW, final)
         if leaving or final or leaves_for or state is S.DRAINING
         else None,
         idle_since_ns=NOW - idle_for * SECOND if state is S.IDLE else 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bigfleet.model import Need, Resources, format_resources
-from bigfleet.model.quantity_words import readable
+from bigfleet.model.amounts.readable import readable
 from bigfleet.scenario.supply import words as requirement_words
 
 

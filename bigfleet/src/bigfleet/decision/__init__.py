@@ -5,9 +5,10 @@ The package follows the pipeline:
     work_budget which clusters are left out, so that one cannot cost the others
     cancel_word how a decision is ended early, as a whole
     tables      columns in one scale, classes with their costs
-    matching    requirements against classes; domains: gangs' and spreads' topology
+    matcher     requirements against classes; domains: gangs' and spreads' topology
     normalise   gangs that fit on one machine fold; rows in the total order
-    arrange     rows, facts and lists as the kernels read them; work: room to write in
+    row_columns rows as the kernels read them; row_identity: what they are apart from amounts
+    cycle_tables facts and lists as the kernels read them; buffers: what they write in
     kernels     credit, acquire, gangs, preempt, reclaim: compiled, over columns
     concurrency workers that propose ahead, one broker that commits in order
     finish      plan: actions, stamps, verdicts, next carry; explain: reasons in words

@@ -1,4 +1,4 @@
-"""The cancel word: how whoever waits for a decision ends it early.
+"""The cancel word: how a caller ends a decision early.
 
 A decision is discarded as a whole or not at all, so nothing depends on when it was cancelled. The
 kernels look at the word once per row, the phases in Python between two steps; what they leave

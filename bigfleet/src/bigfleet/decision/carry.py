@@ -67,7 +67,7 @@ class Carry:
 
     last_sequence: int = 0
     unclaimed_since: I64 = field(default_factory=_none)
-    """Per machine row: since when nobody claims it; 0 for claimed."""
+    """Per machine row: since when no row claims it; 0 for claimed."""
     unmet_since: I64 = field(default_factory=_none)
     """Per identity: since when its need is unmet; 0 for met."""
     homeless_since: I64 = field(default_factory=_none)

@@ -2,7 +2,7 @@
 
 Each worker computes proposals for a stretch of rows on a private view of what is free. The broker
 then takes the rows in order; where a bucket that a proposal read has changed, that is a conflict
-and the row is computed anew on the present state. So the outcome equals the serial pass for any
+and the row is computed again on the present state. So the outcome equals the serial pass for any
 number of workers and any interleaving.
 """
 
@@ -13,30 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from bigfleet.decision.cycle import Cycle
+from bigfleet.decision.buffers import BufferPool, make_scratch
+from bigfleet.decision.cycle_arrays import CycleArrays
 from bigfleet.decision.kernels import entry
 from bigfleet.decision.kernels.propose import CONFLICTS, PROPOSALS, RECOMPUTED
 from bigfleet.decision.kernels.references import refer
 from bigfleet.decision.plan import Counters
-from bigfleet.decision.victims import nobody
-from bigfleet.decision.work import Room, make_scratch
+from bigfleet.decision.victims import no_victims
 
 _STRETCH = 256
 """Rows per worker and round: long enough to pay for the private view, short enough to hold."""
 
 
-def assign_with_workers(c: Cycle, workers: int, room: Room) -> Counters:
+def assign_with_workers(c: CycleArrays, workers: int, buffers: BufferPool) -> Counters:
     """Phase 1's turns with proposals computed ahead by several threads."""
     size = c.rows
     count = np.zeros(max(1, size), np.int32)
     at = np.zeros(max(1, size) + 1, np.int64)
-    room_for_takes = len(c.ho.bucket) + 1
-    proposed = [np.zeros(room_for_takes, np.int32) for _ in range(workers)]
+    most_takes = len(c.ho.bucket) + 1
+    proposed = [np.zeros(most_takes, np.int32) for _ in range(workers)]
     scratches = [
-        refer(make_scratch(room, len(c.ma.state), c.ro, c.cl, c.fa, f"worker-{w}-"))
+        refer(make_scratch(buffers, len(c.ma.state), c.ro, c.cl, c.fa, f"worker-{w}-"))
         for w in range(workers)
     ]
-    none = nobody()
+    none = no_victims()
     with ThreadPoolExecutor(workers, thread_name_prefix="propose") as pool:
         for first in range(0, size, workers * _STRETCH):
             base, limits = c.wo.changes.copy(), int(c.wo.counters[0])
@@ -60,7 +60,7 @@ def assign_with_workers(c: Cycle, workers: int, room: Room) -> Counters:
 
 
 def _propose(
-    c: Cycle, scratch: Any, victims: Any, lo: int, hi: int, count: Any, proposed: Any, at: Any
+    c: CycleArrays, scratch: Any, victims: Any, lo: int, hi: int, count: Any, proposed: Any, at: Any
 ) -> None:
     """One worker's stretch, on its own copies of everything a turn writes."""
     private = c.wo._replace(

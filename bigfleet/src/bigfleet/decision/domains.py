@@ -3,7 +3,7 @@
 A domain key is the label (or labels) whose value a gang's machines share or a spread counts. Its
 domains are numbered; a label of the class numbers its values here, a topology column brings its
 own numbers. What is derived is per cycle; what depends on a profile alone is kept in Matcher, and
-numbers are given again while the rows stay the same (``Numbering``).
+numbers are given again while the rows stay the same (``DomainNumbers``).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.kernels.layout import FAILED, I32, I64, U8
-from bigfleet.decision.matching import DomainKey, Matcher, Shape, column_mask, is_one_host
+from bigfleet.decision.matcher import DomainKey, Matcher, Shape, column_mask, is_one_host
 from bigfleet.model import Requirement
 from bigfleet.model.columns import Demand, MachineColumns
 
 
 @dataclass(frozen=True)
-class Numbering:
+class DomainNumbers:
     """Which numbers the columns, domain keys and masks of some rows have."""
 
     columns: tuple[str, ...]
@@ -30,7 +30,7 @@ class Numbering:
 
 
 @dataclass
-class Topology:
+class CycleTopology:
     """What the demand of one cycle asks of labels and domains."""
 
     fleet: MachineColumns
@@ -96,11 +96,11 @@ class Topology:
 
     # -- numbering ---------------------------------------------------------------------------
 
-    def numbering(self) -> Numbering:
+    def numbering(self) -> DomainNumbers:
         """The numbers given so far."""
-        return Numbering(tuple(self.columns), dict(self.keys), dict(self.masks))
+        return DomainNumbers(tuple(self.columns), dict(self.keys), dict(self.masks))
 
-    def resume(self, numbering: Numbering) -> None:
+    def resume(self, numbering: DomainNumbers) -> None:
         """Give the numbers that the same rows got in an earlier cycle."""
         if self.keys == numbering.keys and self.masks == numbering.masks:
             return

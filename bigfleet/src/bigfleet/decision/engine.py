@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from bigfleet.decision.arrange import Arranger
+from bigfleet.decision.buffers import BufferPool, make_scratch, make_work
 from bigfleet.decision.cancel_word import CancelWord
 from bigfleet.decision.carry import Carry
 from bigfleet.decision.concurrency import assign_with_workers
-from bigfleet.decision.cycle import Cycle
-from bigfleet.decision.domains import Topology
+from bigfleet.decision.cycle_arrays import CycleArrays
+from bigfleet.decision.cycle_tables import FactTables, list_holdings
+from bigfleet.decision.domains import CycleTopology
 from bigfleet.decision.finish import finish
-from bigfleet.decision.holdings import FactKeeper, list_holdings
+from bigfleet.decision.interning import Memo
 from bigfleet.decision.kernels import entry
 from bigfleet.decision.kernels import reclaim as phase3
 from bigfleet.decision.kernels.classify import survey
@@ -32,18 +33,17 @@ from bigfleet.decision.kernels.layout import (
     NOT_READY,
     PHANTOM,
     U8,
-    Machines,
+    MachineArrays,
 )
 from bigfleet.decision.kernels.preempt import any_unmet
 from bigfleet.decision.kernels.references import refer
-from bigfleet.decision.matching import Matcher
+from bigfleet.decision.matcher import Matcher
 from bigfleet.decision.normalise import Normaliser
-from bigfleet.decision.numbering import Kept
 from bigfleet.decision.plan import Counters, Plan
 from bigfleet.decision.policy import Policy
+from bigfleet.decision.row_columns import RowArranger
 from bigfleet.decision.tables import Tables
-from bigfleet.decision.victims import nobody, victims_of
-from bigfleet.decision.work import Room, make_scratch, make_work
+from bigfleet.decision.victims import no_victims, victims_of
 from bigfleet.decision.work_budget import Share, WorkBudget
 from bigfleet.model.columns import Demand, MachineColumns
 
@@ -66,10 +66,10 @@ class Engine:
     _matcher: Matcher = field(default_factory=Matcher)
     _tables: Tables = field(default_factory=Tables)
     _normaliser: Normaliser = field(default_factory=Normaliser)
-    _arranger: Arranger = field(default_factory=Arranger)
-    _facts: FactKeeper = field(default_factory=FactKeeper)
-    _classes: Kept[Any] = field(default_factory=Kept)
-    _room: Room = field(default_factory=Room)
+    _arranger: RowArranger = field(default_factory=RowArranger)
+    _facts: FactTables = field(default_factory=FactTables)
+    _classes: Memo[Any] = field(default_factory=Memo)
+    _buffers: BufferPool = field(default_factory=BufferPool)
 
     def decide(
         self,
@@ -98,12 +98,12 @@ class Engine:
 
     def _normalise(
         self, fleet: MachineColumns, demand: Demand, policy: Policy, carry: Carry, now: int
-    ) -> Cycle:
+    ) -> CycleArrays:
         tables = self._tables
         clusters = tables.clusters(demand)
         amounts = tables.amounts(fleet, demand, clusters)
         classes = tables.classes(fleet.classes, amounts.offers, policy, carry, now)
-        topology = Topology(fleet, self._matcher)
+        topology = CycleTopology(fleet, self._matcher)
         machines = _machines(fleet, policy, now)
         base = max(carry.last_sequence + 1, now)
         self.cancel.check()
@@ -120,18 +120,18 @@ class Engine:
         facts, names = self._facts.facts_of(
             fleet, arranged, topology, clusters, amounts, policy, classes, free
         )
-        scratch = make_scratch(self._room, len(fleet), rows, classes, facts)
+        scratch = make_scratch(self._buffers, len(fleet), rows, classes, facts)
         gang_columns = {int(facts.domain_column[k]) for k in np.unique(rows.domain_key) if k >= 0}
         domain_keys = len(facts.domain_column) if gang_columns else 0
         sc = refer(scratch)
         holdings = list_holdings(
             machines, ma, ref_ids, sc, ids, fleet.symbols.key_count, len(facts.reported),
             exact[:-1], free, sorted(gang_columns - {-1}), domain_keys,
-            int(facts.domain_count.max(initial=0)), self._room,
+            int(facts.domain_count.max(initial=0)), self._buffers,
             limited=policy.spend_limit_micro is not None or bool(policy.quotas),
         )  # fmt: skip
         work = make_work(
-            self._room,
+            self._buffers,
             len(fleet),
             rows,
             classes,
@@ -141,32 +141,32 @@ class Engine:
         )
         work.used[:], work.spend[:] = used, spend
         work.position[:] = holdings.bucket_at[:-1]
-        return Cycle(
+        return CycleArrays(
             ma=machines, cl=classes, ids=ids, ro=rows, fa=facts, ho=holdings, wo=work, sc=scratch,
             refs=(ma, cl, ref_ids, refer(rows), refer(facts), refer(holdings), refer(work), sc),
             rows=len(normal), sub_rows=arranged.sub_rows, amounts=amounts, normal=normal,
             domain_names=names,
         )  # fmt: skip
 
-    def _assign(self, c: Cycle, policy: Policy) -> Counters:
+    def _assign(self, c: CycleArrays, policy: Policy) -> Counters:
         run(c, entry.CREDIT)
         self.cancel.check()
         counters = Counters()
         if policy.workers > 1:
-            counters = assign_with_workers(c, policy.workers, self._room)
+            counters = assign_with_workers(c, policy.workers, self._buffers)
         else:
             run(c, entry.ASSIGN)
         self.cancel.check()
         return counters
 
-    def _preempt(self, c: Cycle, fleet: MachineColumns, policy: Policy) -> None:
+    def _preempt(self, c: CycleArrays, fleet: MachineColumns, policy: Policy) -> None:
         if any_unmet(c.refs[3], c.refs[6], c.rows):
             run(c, entry.PREEMPT, refer(victims_of(c, fleet, policy)))
             self.cancel.check()
 
     def _reclaim(
         self,
-        c: Cycle,
+        c: CycleArrays,
         fleet: MachineColumns,
         share: Share,
         policy: Policy,
@@ -186,14 +186,14 @@ class Engine:
         )
 
 
-def run(c: Cycle, stage: int, victims: Any = None) -> None:
+def run(c: CycleArrays, stage: int, victims: Any = None) -> None:
     """Run one stage over all rows."""
     none32, none64 = np.zeros(1, np.int32), np.zeros(1, np.int64)
-    vi = nobody() if victims is None else victims
+    vi = no_victims() if victims is None else victims
     entry.run(stage, *c.refs, vi, 0, c.rows, c.sub_rows, none32, none32, none64, none64, 0)
 
 
-def _machines(fleet: MachineColumns, policy: Policy, now: int) -> Machines:
+def _machines(fleet: MachineColumns, policy: Policy, now: int) -> MachineArrays:
     """The fleet's columns, with phantoms and near ends marked in a copy of the flags."""
     flags = fleet.flags
     if fleet.not_ready_since or fleet.ending_at:
@@ -202,7 +202,7 @@ def _machines(fleet: MachineColumns, policy: Policy, now: int) -> Machines:
             if now >= ends - policy.interruption_lead:
                 flags[row] |= ENDING_SOON
         _mark_phantoms(fleet, policy, now, flags)
-    return Machines(
+    return MachineArrays(
         state=fleet.state,
         cls=fleet.cls,
         cluster=fleet.cluster,

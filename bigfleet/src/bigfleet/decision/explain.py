@@ -5,29 +5,29 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.decision.arrange import mask_columns
-from bigfleet.decision.cycle import Cycle
-from bigfleet.decision.kernels.explaining import held_back, subtract_coming, suiting
+from bigfleet.decision.cycle_arrays import CycleArrays
+from bigfleet.decision.interning import distinct
 from bigfleet.decision.kernels.layout import FAILED, I64, SPECULATIVE
+from bigfleet.decision.kernels.unmet_counts import held_back, subtract_coming, suiting
 from bigfleet.decision.kinds import Reason
-from bigfleet.decision.numbering import distinct
 from bigfleet.decision.policy import Policy
+from bigfleet.decision.row_columns import mask_columns
 from bigfleet.model.columns import MachineColumns
 
 
-def matching_supply(c: Cycle, fleet: MachineColumns, unmet: I64) -> I64:
+def matching_supply(c: CycleArrays, fleet: MachineColumns, unmet: I64) -> I64:
     """[row, state]: machines that could serve the row; only unsatisfied rows are filled."""
     out = np.zeros((c.rows, FAILED + 1), np.int64)
     if len(unmet):
         ma, cl, _, ro, fa, _, _, sc = c.refs
-        asked = mask_columns(c.ro.masks, c.ro.mask, unmet)
-        kind = distinct(asked)[1] if asked else np.zeros(len(unmet), np.int64)
+        masks = mask_columns(c.ro.masks, c.ro.mask, unmet)
+        kind = distinct(masks)[1] if masks else np.zeros(len(unmet), np.int64)
         order = np.argsort(kind, kind="stable")
         suiting(ma, cl, ro, fa, sc, unmet[order], kind[order], out)
     return out
 
 
-def still_short(c: Cycle, unmet: I64) -> I64:
+def still_short(c: CycleArrays, unmet: I64) -> I64:
     """[row, place]: what rows lack beyond the machines that are being drained for them."""
     ma, cl, _, ro, fa, _, wo, sc = c.refs
     out = np.zeros((c.rows, c.wo.left.shape[1]), np.int64)
@@ -42,7 +42,7 @@ def still_short(c: Cycle, unmet: I64) -> I64:
 
 
 def reasons(
-    c: Cycle, policy: Policy, unmet: I64, matching: I64, short: I64
+    c: CycleArrays, policy: Policy, unmet: I64, matching: I64, short: I64
 ) -> npt.NDArray[np.int16]:
     """One reason per unsatisfied row; the first rule that fits.
 

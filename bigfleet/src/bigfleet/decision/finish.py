@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.carry import Carry
-from bigfleet.decision.cycle import Cycle
+from bigfleet.decision.cycle_arrays import CycleArrays
 from bigfleet.decision.explain import matching_supply, reasons, still_short
 from bigfleet.decision.kernels.layout import I32, I64, IDLE, PHANTOM
 from bigfleet.decision.kinds import ActionKind
-from bigfleet.decision.plan import Actions, Counters, Plan, Stamps, Verdicts
+from bigfleet.decision.plan import ActionColumns, Counters, Plan, Stamps, VerdictColumns
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, Policy
 from bigfleet.decision.work_budget import Share
 from bigfleet.model.columns import MachineColumns
@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.integer]
 
 
 def finish(
-    c: Cycle,
+    c: CycleArrays,
     fleet: MachineColumns,
     share: Share,
     policy: Policy,
@@ -45,10 +45,10 @@ def finish(
     short = still_short(c, unmet)
     reason = reasons(c, policy, unmet, matching, short)
     unmet_since, homeless = _ages(c, fleet, carry, now, satisfied)
-    # One entry more, so that "claimed by nobody" (-1) finds -1, also when there is no row at all.
+    # One entry more, so that "not claimed" (-1) finds -1, also when there is no row at all.
     claimed = np.append(top, np.int32(-1))[c.wo.claim].astype(np.int32)
     representative = demand.identity[c.normal.members[c.normal.members_at[:-1]]]
-    verdicts = Verdicts(
+    verdicts = VerdictColumns(
         need=c.normal.need,
         members_at=c.normal.members_at,
         members=c.normal.members,
@@ -98,7 +98,9 @@ def finish(
     )
 
 
-def _actions(c: Cycle, fleet: MachineColumns, top: I32, reclaims: I32, releases: I32) -> Actions:
+def _actions(
+    c: CycleArrays, fleet: MachineColumns, top: I32, reclaims: I32, releases: I32
+) -> ActionColumns:
     """Keeps and takes by row, then preemptions by row, then reclaims, then releases."""
     wo, rank = c.wo, fleet.rank
     kept = np.flatnonzero(wo.kept)
@@ -140,7 +142,7 @@ def _actions(c: Cycle, fleet: MachineColumns, top: I32, reclaims: I32, releases:
         np.zeros(len(releases), np.int64),
     ]
     machines: list[Numbers] = [kept, taken, preempted, reclaims, releases]
-    return Actions(
+    return ActionColumns(
         kind=np.concatenate(kinds).astype(np.int8),
         machine=np.concatenate(machines).astype(np.int32),
         cluster=np.concatenate(clusters).astype(np.int32),
@@ -149,7 +151,7 @@ def _actions(c: Cycle, fleet: MachineColumns, top: I32, reclaims: I32, releases:
     )
 
 
-def _number(c: Cycle, carry: Carry, now: int) -> tuple[Stamps, Stamps, int]:
+def _number(c: CycleArrays, carry: Carry, now: int) -> tuple[Stamps, Stamps, int]:
     """Stamps are numbered by (row, machine id); one that keeps its key keeps its number."""
     wo, rank = c.wo, c.ma.rank
     base = max(carry.last_sequence + 1, now)
@@ -174,7 +176,7 @@ def _number(c: Cycle, carry: Carry, now: int) -> tuple[Stamps, Stamps, int]:
     return stamps, Stamps(preempted, meant.astype(np.int32), sequence[len(fresh) :]), last
 
 
-def _next_members(c: Cycle) -> I32:
+def _next_members(c: CycleArrays) -> I32:
     """Per row: the identity its next machine is stamped with."""
     named = c.wo.named[c.ro.member] > 0
     out = c.ro.member[c.ro.members[:-1]].copy()
@@ -187,7 +189,7 @@ def _next_members(c: Cycle) -> I32:
     return out
 
 
-def _deficits(c: Cycle) -> tuple[Bools, I64, I64]:
+def _deficits(c: CycleArrays) -> tuple[Bools, I64, I64]:
     """Satisfied rows, what is missing and what was freed per resource, in counted units."""
     left = np.maximum(c.wo.left[: c.rows], 0)
     served = c.wo.served[: c.rows]
@@ -197,7 +199,7 @@ def _deficits(c: Cycle) -> tuple[Bools, I64, I64]:
     return satisfied, _by_resource(c, left), _by_resource(c, c.wo.freed[: c.rows])
 
 
-def _by_resource(c: Cycle, own: I64) -> I64:
+def _by_resource(c: CycleArrays, own: I64) -> I64:
     out = np.zeros((c.rows, c.ro.unit.shape[1]), np.int64)
     if not own.any():
         return out
@@ -212,7 +214,7 @@ def _by_resource(c: Cycle, own: I64) -> I64:
 
 
 def _ages(
-    c: Cycle,
+    c: CycleArrays,
     fleet: MachineColumns,
     carry: Carry,
     now: int,

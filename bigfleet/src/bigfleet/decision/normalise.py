@@ -15,19 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.carry import FoldKey
-from bigfleet.decision.domains import Topology
-from bigfleet.decision.kernels.folding import fit_kinds, parts
-from bigfleet.decision.kernels.layout import I32, I64, Machines
+from bigfleet.decision.domains import CycleTopology
+from bigfleet.decision.interning import Memo, distinct
+from bigfleet.decision.kernels.gang_folds import fit_kinds, parts
+from bigfleet.decision.kernels.layout import I32, I64, MachineArrays
 from bigfleet.decision.kernels.references import refer
-from bigfleet.decision.numbering import Kept, distinct
-from bigfleet.decision.tables import Amounts
+from bigfleet.decision.tables import ScaledAmounts
 from bigfleet.model.columns import Demand
 
 Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Normalised:
+class NormalRows:
     """Rows in the total order. ``need`` is the demand row, -1 for folded ones."""
 
     need: I64
@@ -50,18 +50,18 @@ class Normalised:
 class Normaliser:
     """Normalises, and keeps the rows of a demand in which nothing folds while they are the same."""
 
-    _order: Kept[tuple[I32, I64]] = field(default_factory=Kept)
-    _unit: Kept[I64] = field(default_factory=Kept)
+    _order: Memo[tuple[I32, I64]] = field(default_factory=Memo)
+    _unit: Memo[I64] = field(default_factory=Memo)
 
     def normalise(
         self,
-        machines: Machines,
+        machines: MachineArrays,
         demand: Demand,
-        amounts: Amounts,
-        topology: Topology,
+        amounts: ScaledAmounts,
+        topology: CycleTopology,
         folds: Mapping[FoldKey, tuple[int, int]],
         sequence: int,
-    ) -> Normalised:
+    ) -> NormalRows:
         """Fold what can be folded, and put everything in the total order."""
         gangs = topology.gangs(demand)
         if len(gangs):
@@ -74,7 +74,7 @@ class Normaliser:
             (order, demand.profile), (), lambda: _in_order(demand)
         )
         unit = self._unit.get((order, amounts.unit), (), lambda: amounts.unit[order])
-        return Normalised(
+        return NormalRows(
             need=order,
             profile=profile,
             arrival_first=order,
@@ -98,7 +98,11 @@ def _clusters(demand: Demand) -> I32:
 
 
 def _foldable(
-    machines: Machines, demand: Demand, amounts: Amounts, topology: Topology, gangs: I64
+    machines: MachineArrays,
+    demand: Demand,
+    amounts: ScaledAmounts,
+    topology: CycleTopology,
+    gangs: I64,
 ) -> Bools:
     """Per gang: its whole aggregate fits on one machine, and it is not spread over several."""
     clusters = _clusters(demand)[gangs]
@@ -125,12 +129,12 @@ def _foldable(
 
 def _with_folds(
     demand: Demand,
-    amounts: Amounts,
-    topology: Topology,
+    amounts: ScaledAmounts,
+    topology: CycleTopology,
     folded: I64,
     folds: Mapping[FoldKey, tuple[int, int]],
     sequence: int,
-) -> Normalised:
+) -> NormalRows:
     symbols = demand.symbols
     clusters = _clusters(demand)
     plain_profile = topology.without_same(demand)
@@ -170,7 +174,7 @@ def _with_folds(
     starts = np.concatenate([[0], np.cumsum(sizes)])
     members_at = np.concatenate([[0], np.cumsum(sizes[order])])
     pick = np.repeat(starts[order] - members_at[:-1], sizes[order]) + np.arange(members_at[-1])
-    return Normalised(
+    return NormalRows(
         need=need[order],
         profile=profile[order],
         arrival_first=stand_in[order],

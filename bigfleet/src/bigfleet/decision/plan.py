@@ -1,7 +1,7 @@
 """What a cycle hands back: actions, claims, stamps, a verdict per need, and the next carry.
 
 A plan is columns over machines and rows; values for people and for other processes are made from
-it one at a time, when somebody asks.
+it one at a time, when they are asked for.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Action:
 
 
 @dataclass(frozen=True)
-class Actions:
+class ActionColumns:
     """Columns over actions, in the order they were decided."""
 
     kind: I8
@@ -61,7 +61,7 @@ class Stamps:
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class VerdictColumns:
     """Columns over rows (normalised needs, in the total order)."""
 
     need: I64
@@ -118,7 +118,7 @@ class Plan:
     fleet: MachineColumns
     demand: Demand
     """What was decided on: all rows but those of frozen clusters."""
-    actions: Actions
+    actions: ActionColumns
     claimed: I32
     """Per machine: the row that claims it, -1 for none."""
     stamps: Stamps
@@ -126,7 +126,7 @@ class Plan:
     """For machines that are preempted: the stamp they will carry when they are Idle."""
     phantoms: frozenset[int]
     """Machines that are reclaimed because they have not been Ready nodes for too long."""
-    verdicts: Verdicts
+    verdicts: VerdictColumns
     domain_names: Mapping[int, list[str]]
     counters: Counters
     carry: Carry

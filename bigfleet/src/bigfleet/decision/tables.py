@@ -1,6 +1,6 @@
 """Columns as the kernels want them: one scale per resource, classes with their costs.
 
-Amounts come as whole units and thousandths. A resource that nobody asks for or offers in fractions
+Amounts come as whole units and thousandths. A resource that no need and no machine has in fractions
 is counted in whole units, any other in thousandths; where a row, or what all machines offer, would
 not fit 64 bits in those, whole units stand, demand rounded up and supply rounded down.
 """
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.carry import Carry
-from bigfleet.decision.kernels.layout import I64, U8, Classes
-from bigfleet.decision.numbering import Kept
+from bigfleet.decision.interning import Memo
+from bigfleet.decision.kernels.layout import I64, U8, ClassArrays
 from bigfleet.decision.policy import Policy
 from bigfleet.model import CapacityType, PenaltyBucket
 from bigfleet.model.columns import ClassTable, Demand, MachineColumns, Offering, Symbols
@@ -29,7 +29,7 @@ _BUCKETS = len(PenaltyBucket)
 
 
 @dataclass(frozen=True)
-class Amounts:
+class ScaledAmounts:
     """Demand and supply in one scale; ``scale`` is milli-units per counted unit."""
 
     scale: I64
@@ -45,11 +45,11 @@ class Clusters:
 
     reported: U8
     blocked: U8
-    overhead: Part
+    overhead: AmountTable
 
 
 @dataclass
-class Part:
+class AmountTable:
     """A table of amounts, with which of its resources come in fractions or are very large."""
 
     whole: I64
@@ -59,7 +59,9 @@ class Part:
     _scaled: tuple[bytes, I64] | None = None
 
     @classmethod
-    def of(cls, whole: npt.NDArray[np.integer], milli: npt.NDArray[np.integer], width: int) -> Part:
+    def of(
+        cls, whole: npt.NDArray[np.integer], milli: npt.NDArray[np.integer], width: int
+    ) -> AmountTable:
         """Columns for resources that appeared later are zero."""
         units, rest = _wide(whole, width), _wide(milli, width)
         fractions, large = np.any(rest, axis=0), np.any(units > _MOST_WHOLE, axis=0)
@@ -83,10 +85,10 @@ class Tables:
 
     _facts: Mapping[str, ClusterFacts] = field(default_factory=dict)
     _drains: Mapping[Offering, float] = field(default_factory=dict)
-    _clusters: Kept[Clusters] = field(default_factory=Kept)
-    _offers: Kept[Part] = field(default_factory=Kept)
-    _unit: Kept[Part] = field(default_factory=Kept)
-    _classes: Kept[Classes] = field(default_factory=Kept)
+    _clusters: Memo[Clusters] = field(default_factory=Memo)
+    _offers: Memo[AmountTable] = field(default_factory=Memo)
+    _unit: Memo[AmountTable] = field(default_factory=Memo)
+    _classes: Memo[ClassArrays] = field(default_factory=Memo)
 
     def clusters(self, demand: Demand) -> Clusters:
         """Facts of clusters as columns."""
@@ -101,17 +103,17 @@ class Tables:
             (symbols, facts), numbers, lambda: _cluster_columns(symbols, facts, width)
         )
 
-    def amounts(self, fleet: MachineColumns, demand: Demand, clusters: Clusters) -> Amounts:
+    def amounts(self, fleet: MachineColumns, demand: Demand, clusters: Clusters) -> ScaledAmounts:
         """Choose a scale per resource and bring everything to it."""
         table, width = fleet.classes, max(1, len(fleet.symbols.resources))
         offers = self._offers.get(
-            (table,), (width,), lambda: Part.of(table.whole, table.milli, width)
+            (table,), (width,), lambda: AmountTable.of(table.whole, table.milli, width)
         )
         unit = self._unit.get(
             (demand.unit, demand.unit_milli), (width,),
-            lambda: Part.of(demand.unit, demand.unit_milli, width),
+            lambda: AmountTable.of(demand.unit, demand.unit_milli, width),
         )  # fmt: skip
-        aggregate = Part.of(demand.aggregate, demand.aggregate_milli, width)
+        aggregate = AmountTable.of(demand.aggregate, demand.aggregate_milli, width)
         over = clusters.overhead
         fractions = aggregate.fractions | unit.fractions | offers.fractions | over.fractions
         # What many machines offer is added up, per domain: all of it must fit as well.
@@ -119,7 +121,7 @@ class Tables:
         together = offers.whole.max(axis=0, initial=0) > most
         large = aggregate.large | unit.large | together | over.large
         fine = fractions & ~large
-        return Amounts(
+        return ScaledAmounts(
             scale=np.where(fine, 1, _MILLI).astype(np.int64),
             aggregate=aggregate.scaled(fine, round_up=1),
             unit=unit.scaled(fine, round_up=1),
@@ -129,7 +131,7 @@ class Tables:
 
     def classes(
         self, table: ClassTable, offers: I64, policy: Policy, carry: Carry, now: int
-    ) -> Classes:
+    ) -> ClassArrays:
         """What the kernels read of classes."""
         if self._drains != carry.drain_seconds:
             self._drains = dict(carry.drain_seconds)
@@ -151,7 +153,7 @@ def _cluster_columns(symbols: Symbols, facts: Mapping[str, ClusterFacts], width:
         for resource, amount in known.overhead.items():
             column = symbols.resources.find(resource)
             whole[row, column], milli[row, column] = divmod(amount, _MILLI)
-    return Clusters(reported, blocked, Part.of(whole, milli, width))
+    return Clusters(reported, blocked, AmountTable.of(whole, milli, width))
 
 
 def _wide(amounts: npt.NDArray[np.integer], width: int) -> I64:
@@ -169,7 +171,7 @@ def _class_columns(
     policy: Policy,
     cooling: frozenset[Offering],
     drains: Mapping[Offering, float],
-) -> Classes:
+) -> ClassArrays:
     out = np.array([o in cooling for o in table.offerings], np.uint8)
     drain = np.array([drains.get(o, -1.0) for o in table.offerings], np.float64)
     elastic = (table.capacity_type == CapacityType.ON_DEMAND) | (
@@ -178,7 +180,7 @@ def _class_columns(
     hold = np.full(len(table), -1, np.int64)
     hold[table.capacity_type == CapacityType.SPOT] = policy.spot_release_hold
     hold[table.capacity_type == CapacityType.ON_DEMAND] = policy.on_demand_release_hold
-    return Classes(
+    return ClassArrays(
         offers=offers,
         price=table.price,
         loss=_losses(table),

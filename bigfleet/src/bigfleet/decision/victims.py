@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bigfleet.decision.cycle import Cycle
+from bigfleet.decision.cycle_arrays import CycleArrays
+from bigfleet.decision.interning import distinct
 from bigfleet.decision.kernels.layout import I32, I64, Victims
 from bigfleet.decision.kernels.preempt import victim_lists
 from bigfleet.decision.kernels.references import refer
-from bigfleet.decision.numbering import distinct
 from bigfleet.decision.policy import Policy
 from bigfleet.model import PenaltyBucket
 from bigfleet.model.columns import MachineColumns
@@ -19,7 +19,7 @@ from bigfleet.model.columns import MachineColumns
 _LEAST_DOLLARS = 0.01
 
 
-def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
+def victims_of(c: CycleArrays, fleet: MachineColumns, policy: Policy) -> Victims:
     """Number the holders' profiles; machines of one class and holder profile score alike."""
     priority = np.concatenate([c.ro.priority, c.ids.priority])
     interruption = np.concatenate([c.ro.interruption, c.ids.interruption])
@@ -55,8 +55,8 @@ def victims_of(c: Cycle, fleet: MachineColumns, policy: Policy) -> Victims:
 
 
 @lru_cache
-def nobody() -> Any:
-    """As kernels take it: for the phases that take from nobody."""
+def no_victims() -> Any:
+    """As kernels take it: for the phases that preempt no machine."""
     n32, n64 = np.zeros(1, np.int32), np.zeros(1, np.int64)
     worth, weights = np.zeros((1, 2)), np.zeros(4)
     return refer(Victims(n64, n32, n64, n64, n32, n64, n64, n64, n64, worth, weights, n64))

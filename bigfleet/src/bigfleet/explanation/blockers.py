@@ -30,10 +30,10 @@ from bigfleet.explanation.changes import (
 )
 from bigfleet.explanation.situation import Situation
 from bigfleet.explanation.supply import Lifted, Supply
-from bigfleet.model import Need, Operator, Requirement
+from bigfleet.model import Need, Requirement, RequirementOperator
+from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.blockers import BlockerKind
-from bigfleet.model.profile import SpreadMode
-from bigfleet.model.resources import is_uniform_multiple
+from bigfleet.model.demand.profile import SpreadMode
 
 K = BlockerKind
 
@@ -79,7 +79,7 @@ def _candidates(situation: Situation, need: Need, supply: Supply) -> Iterator[Bl
     if fact is not None and fact.blocked:
         yield Blocker(K.BOOTSTRAP)
     for requirement in profile.requirements:
-        if requirement.operator is not Operator.SAME:
+        if requirement.operator is not RequirementOperator.SAME:
             yield Blocker(K.REQUIREMENT, requirement=requirement)
     if any(need.min_unit.values()) and not supply.fits_somewhere(need):
         yield Blocker(K.SIZE)

@@ -17,7 +17,7 @@ from bigfleet.explanation.situation import Situation
 from bigfleet.model import MachineState, Need, PenaltyBucket, Profile, Requirement, Resources
 from bigfleet.model.columns import MachineColumns
 from bigfleet.model.columns.classes import Offering, Pool
-from bigfleet.model.profile import SpreadMode
+from bigfleet.model.demand.profile import SpreadMode
 
 T = TypeVar("T", bound=np.generic)
 

@@ -34,11 +34,11 @@ from bigfleet.explanation.changes import (
 )
 from bigfleet.explanation.situation import Effect, Situation
 from bigfleet.explanation.supply import Supply, asked_for
-from bigfleet.model import CapacityType, MachineState, Need, Operator
+from bigfleet.model import CapacityType, MachineState, Need, RequirementOperator
+from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.blockers import BlockerKind
 from bigfleet.model.columns.classes import Offering, Pool
-from bigfleet.model.profile import SpreadMode
-from bigfleet.model.resources import is_uniform_multiple
+from bigfleet.model.demand.profile import SpreadMode
 
 K = BlockerKind
 S = MachineState
@@ -126,7 +126,7 @@ def _general(case: Case) -> Iterator[Change]:
         yield less
     held = int(case.supply.counts(need).sum())
     for requirement in need.profile.requirements:
-        if requirement.operator is not Operator.SAME:
+        if requirement.operator is not RequirementOperator.SAME:
             change = WithoutRequirement(requirement)
             if int(case.supply.counts(change.of(need)).sum()) > held:
                 yield change

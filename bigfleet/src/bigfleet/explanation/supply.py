@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision import Plan
-from bigfleet.decision.matching import column_mask
+from bigfleet.decision.matcher import column_mask
 from bigfleet.explanation.situation import Situation
 from bigfleet.model import CapacityType, MachineState, Need, Profile, Requirement
+from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.columns.machines import Flag
-from bigfleet.model.resources import is_uniform_multiple
 
 B = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]

@@ -13,14 +13,14 @@ from bigfleet.explanation.explain import Explanation, TriedRemedy
 from bigfleet.explanation.remedies import Remedy
 from bigfleet.explanation.situation import Effect, Situation
 from bigfleet.model import Need, Requirement, Resources, format_resources
+from bigfleet.model.amounts.readable import readable
 from bigfleet.model.blockers import (
     BLOCKED_BY,
     MORE_THAN_TWO,
     NOT_FOUND_IN_TIME,
     BlockerKind,
 )
-from bigfleet.model.profile import SpreadMode
-from bigfleet.model.quantity_words import readable
+from bigfleet.model.demand.profile import SpreadMode
 
 K = BlockerKind
 _MOST_LISTED = 4

@@ -2,7 +2,7 @@
 
 Slots are counted by the machines in them. A slot without machines keeps its meaning until another
 class needs room, because a class that just lost its last machine often comes back; when a slot
-does change its meaning its epoch grows. The table the engine reads is made anew only when a slot
+does change its meaning its epoch grows. The table the engine reads is made again only when a slot
 changed or a resource name was added.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.inventory._column import readonly
+from bigfleet.model.amounts.resources import Resources
 from bigfleet.model.columns import ClassTable, Names, Offering, Pool
 from bigfleet.model.machine import (
     LABEL_CAPACITY_TYPE,
@@ -22,7 +23,6 @@ from bigfleet.model.machine import (
     LABEL_ZONE,
     CapacityType,
 )
-from bigfleet.model.resources import Resources
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -81,7 +81,7 @@ class _Numbered(dict[tuple[object, ...], int]):
         return number
 
 
-class Classes:
+class ClassSlots:
     """The class slots of one inventory."""
 
     def __init__(self, resources: Names, epoch: int = 0, version: int = 0) -> None:
@@ -133,7 +133,7 @@ class Classes:
         return self._values.get(label, {})
 
     def intern(self, attributes: Attributes) -> int:
-        """The slot of these attributes, to be acquired by whoever asked for it."""
+        """The slot of these attributes, to be acquired by the caller."""
         key = attributes.key()
         slot = self._lookup.get(key)
         if slot is not None:

@@ -1,6 +1,6 @@
 """One typed column with copy-on-write, and its sparse sister for values few machines have.
 
-A snapshot borrows columns as read-only views. The first write to a column while somebody still
+A snapshot borrows columns as read-only views. The first write to a column while a snapshot still
 holds such a view goes to a copy; once all views are gone, writes stay in place. Views are made
 over a memoryview on purpose: numpy then keeps the view alive as the base of everything sliced
 from it, so a weak reference to the view knows of every reader.
@@ -32,7 +32,7 @@ def readonly(array: npt.NDArray[T]) -> npt.NDArray[T]:
 
 
 class Column(Generic[T]):
-    """A growing array; `fill` is the value of a row nobody has written."""
+    """A growing array; `fill` is the value of a row that was never written."""
 
     __slots__ = ("_data", "_dtype", "_fill", "_lent")
 

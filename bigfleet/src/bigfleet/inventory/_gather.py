@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.inventory._index import find_duplicate
-from bigfleet.inventory._sharing import Contents, Memo
-from bigfleet.inventory._texts import Packed
+from bigfleet.inventory._shared_labels import Contents, NumberMemo
+from bigfleet.inventory._texts import PackedTexts
 from bigfleet.inventory.errors import DuplicateMachineError, UnfitMachineError
 from bigfleet.model.columns import Flag, Names, Symbols
 from bigfleet.model.machine import CapacityType, HostRef, Machine
@@ -42,8 +42,8 @@ _offered = attrgetter("provider", "region", "instance_type", "zone", "capacity_t
 class Batch:
     """Machines as arrays, one entry per machine in the order they were given."""
 
-    ids: Packed
-    hosts: Packed
+    ids: PackedTexts
+    hosts: PackedTexts
     columns: Mapping[str, Numbers]
     sparse: Mapping[str, I64]
     labels: I64
@@ -75,8 +75,8 @@ class _Gathering:
 
     symbols: Symbols
     host_providers: Names
-    _ids: list[Packed] = field(default_factory=list)
-    _hosts: list[Packed] = field(default_factory=list)
+    _ids: list[PackedTexts] = field(default_factory=list)
+    _hosts: list[PackedTexts] = field(default_factory=list)
     _pieces: dict[str, list[Numbers]] = field(default_factory=dict)
     _label_sets: Contents[str] = field(default_factory=Contents)
     _amounts: Contents[int] = field(default_factory=Contents)
@@ -85,8 +85,8 @@ class _Gathering:
 
     def __post_init__(self) -> None:
         clusters = self.symbols.clusters
-        self._clusters = Memo[str](lambda name: clusters.of(name) if name else -1)
-        self._shapes = Memo[Shape](lambda _: len(self._shapes))
+        self._clusters = NumberMemo[str](lambda name: clusters.of(name) if name else -1)
+        self._shapes = NumberMemo[Shape](lambda _: len(self._shapes))
 
     def add(self, machines: Sequence[Machine]) -> None:
         """Some machines more."""
@@ -101,11 +101,11 @@ class _Gathering:
                 f"machine {machines[0].id!r} has a number of more than 64 bits, or 32 for pods: "
                 "give times in nanoseconds"
             ) from None
-        ids = Packed.of([m.id for m in machines], "machine id")
+        ids = PackedTexts.of([m.id for m in machines], "machine id")
         _refuse(ids.lengths == 0, machines, "has no id: every machine needs one")
         self._ids.append(ids)
         refs = ["" if m.host is None else m.host.ref for m in machines]
-        self._hosts.append(Packed.of(refs, "host reference"))
+        self._hosts.append(PackedTexts.of(refs, "host reference"))
         self._errors |= {
             i: m.last_error for i, m in enumerate(machines, self._added) if m.last_error
         }
@@ -122,8 +122,8 @@ class _Gathering:
             for name in (*SPARSE, "labels", "shape")
         }
         return Batch(
-            ids=Packed.joined(self._ids),
-            hosts=Packed.joined(self._hosts),
+            ids=PackedTexts.joined(self._ids),
+            hosts=PackedTexts.joined(self._hosts),
             columns=columns,
             sparse={name: apart[name] for name in SPARSE},
             labels=apart["labels"],

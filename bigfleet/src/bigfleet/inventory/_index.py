@@ -16,7 +16,7 @@ from bigfleet.inventory._kernels import (
     first_duplicate,
     insert_rows,
 )
-from bigfleet.inventory._texts import Packed, Texts
+from bigfleet.inventory._texts import PackedTexts, Texts
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ class IdIndex:
             self._recent[machine_id] = row
         return row
 
-    def find_all(self, keys: Packed) -> I64:
+    def find_all(self, keys: PackedTexts) -> I64:
         """The row of each id, or -1."""
         return find_rows(self._table, *self._ids.packed, keys.blob, keys.starts, keys.lengths)
 
@@ -66,7 +66,7 @@ class IdIndex:
         """Enter new rows, whose ids are set; `alive` gives all rows, these included."""
         self._taken += len(rows)
         if 3 * self._taken > 2 * len(self._table):
-            # Built anew, the table is rid of the slots of removed machines as well.
+            # Built again, the table is rid of the slots of removed machines as well.
             rows = alive()
             self._table, self._taken = _empty_table(len(rows)), len(rows)
         insert_rows(self._table, *self._ids.packed, rows)
@@ -77,7 +77,7 @@ class IdIndex:
         erase_row(self._table, *self._ids.packed, row)
 
 
-def find_duplicate(ids: Packed) -> int:
+def find_duplicate(ids: PackedTexts) -> int:
     """The place of the first id that came before, or -1."""
     return first_duplicate(_empty_table(len(ids.starts)), ids.blob, ids.starts, ids.lengths)
 

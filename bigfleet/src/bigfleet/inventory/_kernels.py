@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.model.columns.jit import jit
+from bigfleet.jit.decorators import jit
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

@@ -18,7 +18,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 
-class Order:
+class RowOrder:
     """The order of live rows; never written in place, so it is lent as it is."""
 
     __slots__ = ("_came", "_went", "order", "rank")

@@ -42,7 +42,7 @@ class Recent:
             self.keep(row, machine)
 
     def drop(self, rows: Iterable[int]) -> None:
-        """These rows were written by somebody else."""
+        """These rows were written elsewhere."""
         if self._values:
             for row in rows:
                 self._values.pop(row, None)

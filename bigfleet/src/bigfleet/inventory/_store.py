@@ -12,16 +12,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.inventory._classes import Attributes, Classes
+from bigfleet.inventory._classes import Attributes, ClassSlots
 from bigfleet.inventory._column import Column, Sparse
 from bigfleet.inventory._gather import SPARSE, Batch, gather
 from bigfleet.inventory._index import IdIndex
-from bigfleet.inventory._order import Order
-from bigfleet.inventory._sharing import overflowing_labels, split_labels
+from bigfleet.inventory._order import RowOrder
+from bigfleet.inventory._shared_labels import overflowing_labels, split_labels
 from bigfleet.inventory._texts import Texts
-from bigfleet.inventory._topology import Topology
+from bigfleet.inventory._topology import TopologyColumns
 from bigfleet.model.columns import Flag, MachineColumns, Names, Symbols, renumbered
-from bigfleet.model.machine import HostRef, Leaving, Machine, MachineState, Stamp
+from bigfleet.model.machine import Departure, HostRef, Machine, MachineState, Stamp
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ AnyColumn = Column[np.int8] | Column[np.uint8] | Column[np.int32] | Column[np.in
 class Store:
     """The rows of one inventory."""
 
-    def __init__(self, symbols: Symbols, topology: Topology, classes: Classes) -> None:
+    def __init__(self, symbols: Symbols, topology: TopologyColumns, classes: ClassSlots) -> None:
         self.symbols = symbols
         self.classes = classes
         self.topology = topology
@@ -59,7 +59,7 @@ class Store:
         self.ids = Texts()
         self.hosts = Texts()
         self.index = IdIndex(self.ids)
-        self.order = Order()
+        self.order = RowOrder()
         self.rows = 0
         self.holes: list[int] = []
         self._host_providers = Names()
@@ -153,7 +153,7 @@ class Store:
             column.replace(renumbered(column.data, numbers))
 
     def settle(self) -> None:
-        """Do what was put off until somebody reads."""
+        """Do what was put off until the next read."""
         self.order.settle(self.ids, self.state.data[: self.rows])
         self.topology.squeeze(self.rows, len(self))
 
@@ -215,7 +215,7 @@ class Store:
         self.topology.reserve(grown)
         self.ids.reserve(grown)
         self.hosts.reserve(grown)
-        self.ids.write(rows[places], batch.ids.take(places))
+        self.ids.write(rows[places], batch.ids.select(places))
 
     def _classify(self, rows: I64, new: npt.NDArray[np.bool_], batch: Batch) -> None:
         """Write classes and topology."""
@@ -258,7 +258,7 @@ class Store:
         identity = int(column.data[row])
         return None if identity < 0 else self.symbols.stamp(identity, sequence)
 
-    def _leaving(self, row: int, final: bool) -> Leaving:
+    def _leaving(self, row: int, final: bool) -> Departure:
         sequence = self.sparse["leaving_sequence"].get(row)
         meant = self._stamp(self.leaving_for, row, sequence)
-        return Leaving(meant, int(self.leaving_since.data[row]), final)
+        return Departure(meant, int(self.leaving_since.data[row]), final)

@@ -1,7 +1,7 @@
 """A text per row without an object per row: bytes in one blob, and where each text lies in it.
 
-The blob is only ever appended to, so that a view of it never changes; texts nobody refers to any
-more are squeezed out once they are a quarter of it. Order of bytes is order of code points.
+The blob is only ever appended to, so that a view of it never changes; texts without a reference
+are squeezed out once they are a quarter of it. Order of bytes is order of code points.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORTH_SQUEEZING = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedTexts:
     """Texts of one batch, in the order they came."""
 
     blob: U8
@@ -36,7 +36,7 @@ class Packed:
     lengths: I64
 
     @classmethod
-    def of(cls, texts: Sequence[str], what: str) -> Packed:
+    def of(cls, texts: Sequence[str], what: str) -> PackedTexts:
         """The texts packed; `what` names them in a refusal."""
         joined = "".join(texts)
         if joined.isascii():
@@ -49,7 +49,7 @@ class Packed:
         return cls(np.frombuffer(blob, np.uint8), np.cumsum(lengths) - lengths, lengths)
 
     @classmethod
-    def joined(cls, pieces: Sequence[Packed]) -> Packed:
+    def joined(cls, pieces: Sequence[PackedTexts]) -> PackedTexts:
         """The texts of several batches as one."""
         if len(pieces) == 1:
             return pieces[0]
@@ -57,26 +57,26 @@ class Packed:
         blob = np.concatenate([piece.blob for piece in pieces])
         return cls(readonly(blob), np.cumsum(lengths) - lengths, lengths)
 
-    def take(self, places: I64) -> Packed:
+    def select(self, places: I64) -> PackedTexts:
         """The texts at these places."""
         if len(places) == len(self.lengths):
             return self
-        return _packed_anew(self.blob, self.starts[places], self.lengths[places])
+        return _packed_again(self.blob, self.starts[places], self.lengths[places])
 
 
-def _packed_anew(blob: U8, starts: I64, lengths: I64) -> Packed:
+def _packed_again(blob: U8, starts: I64, lengths: I64) -> PackedTexts:
     """The same texts without what lies between them."""
     to = np.cumsum(lengths) - lengths
     target = np.empty(int(lengths.sum()), np.uint8)
     copy_texts(blob, starts, lengths, to, target)
-    return Packed(readonly(target), to, lengths)
+    return PackedTexts(readonly(target), to, lengths)
 
 
 def _encoded(text: str, what: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise UnfitMachineError(f"{what} {text!r} is not Unicode text: write it anew") from None
+        raise UnfitMachineError(f"{what} {text!r} is not Unicode text: use another name") from None
 
 
 def _too_long(text: str, what: str) -> UnfitMachineError:
@@ -131,7 +131,7 @@ class Texts:
         start = int(self._start.data[row])
         return self._blob[start : start + int(self._length.data[row])].tobytes().decode()
 
-    def write(self, rows: I64, texts: Packed) -> None:
+    def write(self, rows: I64, texts: PackedTexts) -> None:
         """Set the texts of these rows, for which room was made."""
         begin = self._used
         self._blob[begin : begin + len(texts.blob)] = texts.blob
@@ -165,7 +165,7 @@ class Texts:
 
     def _squeeze(self) -> None:
         starts, lengths = self._start.data.astype(np.int64), self._length.data.astype(np.int64)
-        texts = _packed_anew(self._blob, starts, lengths)
+        texts = _packed_again(self._blob, starts, lengths)
         self._blob = texts.blob.copy()
         self._used, self._stale = len(self._blob), 0
         self._start.replace(texts.starts.astype(np.int32))

@@ -2,7 +2,7 @@
 
 Which labels those are is said by the owner of the inventory, or found out: a label with more than
 MOST_VALUES values becomes a column. Values are numbers in a list of names per label; a list that
-has outgrown its machines is made anew, as another object.
+has outgrown its machines is made again, as another object.
 
 What every class has (instance type, zone, capacity type) is never topology.
 """
@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.inventory._classes import Classes
+from bigfleet.inventory._classes import ClassSlots
 from bigfleet.inventory._column import Column
 from bigfleet.inventory.errors import InventoryError
 from bigfleet.model.columns import Names
@@ -39,8 +39,8 @@ _BYTES_PER_NAME: Final = 160
 """A short text with its places in a list and in a dict, on CPython with 64 bits."""
 
 
-class Topology:
-    """Topology columns by label. A label nobody has, has no column yet."""
+class TopologyColumns:
+    """Topology columns by label. A label without values has no column yet."""
 
     __slots__ = ("_columns", "_keys", "_names", "_room", "most_values")
 
@@ -90,7 +90,7 @@ class Topology:
         numbers = {key: int(column.data[row]) for key, column in self._columns.items()}
         return {key: self._names[key][n] for key, n in numbers.items() if n >= 0}
 
-    def promote(self, key: str, classes: Classes, cls: Column[np.int32], state: I8) -> None:
+    def promote(self, key: str, classes: ClassSlots, cls: Column[np.int32], state: I8) -> None:
         """Make a label that was part of classes a column."""
         slots, values = classes.split_off(key)
         self._keys[key] = None

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.inventory._change import keeps_attributes, write_change
-from bigfleet.inventory._classes import Classes
+from bigfleet.inventory._classes import ClassSlots
 from bigfleet.inventory._recent import Recent
 from bigfleet.inventory._store import Store
-from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS, MOST_VALUES, Topology
+from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS, MOST_VALUES, TopologyColumns
 from bigfleet.inventory.errors import InventoryError, UnknownRowError
 from bigfleet.model.columns import Flag, MachineColumns, Symbols
 from bigfleet.model.errors import IllegalMoveError
@@ -56,7 +56,7 @@ class Inventory:
         self._symbols = symbols
         self._topology_keys = tuple(topology_keys)
         self._most_label_values = most_label_values
-        self._store = self._empty_store(Classes(symbols.resources))
+        self._store = self._empty_store(ClassSlots(symbols.resources))
         self._recent = Recent()
         self._version = 0
         self._last: tuple[tuple[int, int], weakref.ref[MachineColumns]] | None = None
@@ -111,10 +111,10 @@ class Inventory:
     # -- what providers report -------------------------------------------------------------------
 
     def load(self, machines: Iterable[Machine]) -> None:
-        """Start anew from a full list. A refused list leaves everything as it was."""
+        """Replace everything by a full list. A refused list leaves everything as it was."""
         old = self._store.classes
         # Epochs go on growing: a slot must never look as if it still meant what it once did.
-        classes = Classes(self._symbols.resources, old.epoch, old.version)
+        classes = ClassSlots(self._symbols.resources, old.epoch, old.version)
         store = self._empty_store(classes)
         store.put(list(machines))
         store.settle()
@@ -199,7 +199,7 @@ class Inventory:
         self._store.sequence.erase(at)
 
     def set_leaving(self, rows: Rows, for_identities: Numbers, since_ns: Numbers = 0) -> None:
-        """Machines that are on their way out, since when, and for whom; -1 for nobody."""
+        """Machines that are on their way out, since when, and for which stamp; -1 for none."""
         store, at = self._store, self._changing(rows)
         self._flag(at, Flag.LEAVING, True)
         self._flag(at, Flag.FINAL, False)
@@ -230,7 +230,7 @@ class Inventory:
         self._flag(self._changing(rows), Flag.DO_NOT_DISRUPT, marks)
 
     def set_not_ready(self, rows: Rows, since_ns: Numbers) -> None:
-        """Since when these are no Ready nodes; 0 for Ready, or nothing known."""
+        """Since when these are not Ready nodes; 0 for Ready, or nothing known."""
         self._set_since(rows, since_ns, Flag.NOT_READY, "not_ready_since")
 
     def set_ending(self, rows: Rows, at_ns: Numbers) -> None:
@@ -271,8 +271,8 @@ class Inventory:
             "per_machine": (sum(columns.values()) + sum(texts.values())) / machines,
         }
 
-    def _empty_store(self, classes: Classes) -> Store:
-        topology = Topology(self._topology_keys, self._most_label_values)
+    def _empty_store(self, classes: ClassSlots) -> Store:
+        topology = TopologyColumns(self._topology_keys, self._most_label_values)
         return Store(self._symbols, topology, classes)
 
     def _checked(self, rows: Rows) -> I64:

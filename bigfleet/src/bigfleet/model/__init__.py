@@ -1,11 +1,54 @@
 """Plain values of the fleet: machines and their states, quantities, penalty buckets, requirements,
 taints and tolerations, profiles, needs.
 
+    amounts     quantities, sets of resources, penalty buckets
+    demand      needs, profiles, requirements, taints and tolerations
+    columns     fleet and demand as columns, as the engine reads them
+    machine     machines; lifecycle: their states; validation: which records a shard accepts
+    facts       what a shard knows about a cluster besides its demand
+    reasons     why a need stays unmet; blockers: what stands in its way
+
 Everything else of BigFleet is written in these words, so this package imports nothing of ours.
 Values are frozen and know no clock, no store and no wire; what is exported here is its public
 face.
 """
 
+from bigfleet.model.amounts.penalty import PenaltyBucket, bucket_from_int, bucket_of
+from bigfleet.model.amounts.quantity import (
+    Quantity,
+    QuantityFormat,
+    parse_milli,
+    parse_quantity,
+    quantity_from_milli,
+)
+from bigfleet.model.amounts.resources import (
+    Resources,
+    add,
+    format_resources,
+    is_uniform_multiple,
+    maximum,
+    parse_resources,
+)
+from bigfleet.model.demand.need import (
+    Need,
+    NeedKey,
+    OrderKey,
+    StampKey,
+    aggregate_rows,
+    size_class,
+    total_order_key,
+)
+from bigfleet.model.demand.profile import Profile, Spread, SpreadMode
+from bigfleet.model.demand.requirements import Requirement, RequirementOperator, matches_all
+from bigfleet.model.demand.taints import (
+    Taint,
+    TaintEffect,
+    Toleration,
+    TolerationOperator,
+    admits,
+    canonical_taints,
+    untolerated,
+)
 from bigfleet.model.errors import (
     REJECT_REASONS,
     IllegalMoveError,
@@ -36,47 +79,11 @@ from bigfleet.model.machine import (
     LABEL_OS,
     LABEL_ZONE,
     CapacityType,
+    Departure,
     HostRef,
-    Leaving,
     Machine,
     MachineState,
     Stamp,
-)
-from bigfleet.model.need import (
-    Need,
-    NeedKey,
-    OrderKey,
-    StampKey,
-    aggregate_rows,
-    size_class,
-    total_order_key,
-)
-from bigfleet.model.penalty import PenaltyBucket, bucket_from_int, bucket_of
-from bigfleet.model.profile import Profile, Spread, SpreadMode
-from bigfleet.model.quantity import (
-    Quantity,
-    QuantityFormat,
-    parse_milli,
-    parse_quantity,
-    quantity_from_milli,
-)
-from bigfleet.model.requirements import Operator, Requirement, matches_all
-from bigfleet.model.resources import (
-    Resources,
-    add,
-    format_resources,
-    is_uniform_multiple,
-    maximum,
-    parse_resources,
-)
-from bigfleet.model.taints import (
-    Taint,
-    TaintEffect,
-    Toleration,
-    TolerationOperator,
-    admits,
-    canonical_taints,
-    untolerated,
 )
 from bigfleet.model.validation import validate_machine
 
@@ -94,9 +101,9 @@ __all__ = [
     "STABLE",
     "TRANSITIONAL",
     "CapacityType",
+    "Departure",
     "HostRef",
     "IllegalMoveError",
-    "Leaving",
     "Machine",
     "MachineError",
     "MachineState",
@@ -104,7 +111,6 @@ __all__ = [
     "Need",
     "NeedError",
     "NeedKey",
-    "Operator",
     "OrderKey",
     "PenaltyBucket",
     "PenaltyError",
@@ -115,6 +121,7 @@ __all__ = [
     "RejectReason",
     "Requirement",
     "RequirementError",
+    "RequirementOperator",
     "Resources",
     "Spread",
     "SpreadError",

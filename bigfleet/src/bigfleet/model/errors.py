@@ -1,10 +1,10 @@
 """The refusals of the model, one small tree.
 
     ModelError(ValueError)
-    ├── QuantityError       a text that is no Kubernetes quantity, or an amount that cannot be used
+    ├── QuantityError       not a Kubernetes quantity, or an amount that cannot be used
     ├── PenaltyError        a penalty that has no bucket
     ├── RequirementError    a requirement whose operator and values do not fit together
-    ├── SpreadError         a spread constraint nobody could satisfy
+    ├── SpreadError         a spread constraint that no placement satisfies
     ├── TaintError          a taint or toleration that Kubernetes would refuse
     ├── NeedError           a row of demand, or its profile, that makes no sense
     ├── MachineError        a machine record a shard must not take; `.reason` says which rule
@@ -28,11 +28,11 @@ REJECT_REASONS: Final[tuple[RejectReason, ...]] = (
 
 
 class ModelError(ValueError):
-    """Something that is no value of this model."""
+    """Something that is not a value of this model."""
 
 
 class QuantityError(ModelError):
-    """A text that is no Kubernetes quantity, or an amount out of place."""
+    """A text that is not a Kubernetes quantity, or an amount out of place."""
 
 
 class PenaltyError(ModelError):
@@ -44,7 +44,7 @@ class RequirementError(ModelError):
 
 
 class SpreadError(ModelError):
-    """A spread constraint nobody could satisfy."""
+    """A spread constraint that no placement satisfies."""
 
 
 class TaintError(ModelError):
@@ -68,5 +68,5 @@ class IllegalMoveError(ModelError):
 
 
 def shown(text: str) -> str:
-    """A text of somebody else's as it may stand in a message: one line, whatever is in it."""
+    """Foreign text as it may stand in a message: one line, whatever is in it."""
     return text if text.isprintable() else repr(text)

@@ -6,8 +6,8 @@
     Creating, Configuring, Draining, Deleting -> Failed
 
 Only moves the shard starts are checked. What a provider reports may jump (a spot host that
-vanished, a poll that was missed): observed truth is always taken in, and counted, by whoever
-keeps the inventory. Out of Failed only the provider leads.
+vanished, a poll that was missed): observed truth is always taken in, and counted, by the shard's
+book. Out of Failed only the provider leads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bigfleet.model.machine import MachineState
 _S = MachineState
 
 STABLE: Final = frozenset({_S.SPECULATIVE, _S.IDLE, _S.CONFIGURED})
-"""States that last until somebody decides something. Failed is none: its provider is healing it."""
+"""States that last until BigFleet decides something. A Failed machine is left to its provider."""
 
 TRANSITIONAL: Final = frozenset({_S.CREATING, _S.CONFIGURING, _S.DRAINING, _S.DELETING})
 """States in which the provider is at work."""
@@ -64,7 +64,7 @@ LEGAL_MOVES: Final[Mapping[MachineState, frozenset[MachineState]]] = MappingProx
 
 
 def is_legal_move(frm: MachineState, to: MachineState) -> bool:
-    """Whether a shard may start this move. Staying where it is, is no move."""
+    """Whether a shard may start this move. Staying in a state is not a move."""
     return to in LEGAL_MOVES[frm]
 
 

@@ -14,11 +14,11 @@ from enum import IntEnum
 from operator import attrgetter
 from typing import Final
 
+from bigfleet.model.amounts.penalty import PenaltyBucket
+from bigfleet.model.amounts.resources import Resources
+from bigfleet.model.demand.need import Need, StampKey
+from bigfleet.model.demand.taints import Taint
 from bigfleet.model.errors import MachineError
-from bigfleet.model.need import Need, StampKey
-from bigfleet.model.penalty import PenaltyBucket
-from bigfleet.model.resources import Resources
-from bigfleet.model.taints import Taint
 
 LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
@@ -128,13 +128,13 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
-    """A machine on its way out, in its grace or draining, and for whom; None for nobody."""
+class Departure:
+    """A machine on its way out, in its grace or draining, and for which stamp, if any."""
 
     for_stamp: Stamp | None = None
     since_ns: int = 0
     final: bool = False
-    """Somebody asked for it: that its need is back does not call it off."""
+    """The drain was requested: it goes on even if the need returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +157,10 @@ class Machine:
     interruption_probability: float = 0.0
     interruption_at_ns: int = 0
     stamp: Stamp | None = None
-    leaving: Leaving | None = None
+    leaving: Departure | None = None
     idle_since_ns: int = 0
     not_ready_since_ns: int = 0
-    """Since when its cluster says it is no Ready node; 0 when it is one, or nothing is known."""
+    """Since when its cluster says it is not a Ready node; 0 when it is one, or nothing is known."""
     do_not_disrupt: bool = False
     pods: int | None = None
     last_error: str = ""

@@ -18,12 +18,12 @@ import msgspec
 from bigfleet.model import (
     ModelError,
     Need,
-    Operator,
     PenaltyError,
     Profile,
     QuantityError,
     Requirement,
     RequirementError,
+    RequirementOperator,
     Spread,
     SpreadMode,
     bucket_of,
@@ -42,8 +42,8 @@ CO_LOCATION_NAMESPACES: Final = "bigfleet.lucy.sh/co-location-namespaces"
 _CACHED: Final = 16_384
 _OPERATORS: Final = {
     operator.value: operator
-    for operator in Operator
-    if operator not in (Operator.SAME, Operator.UNSPECIFIED)
+    for operator in RequirementOperator
+    if operator not in (RequirementOperator.SAME, RequirementOperator.UNSPECIFIED)
 }
 Amount = str | int | float
 Amounts = tuple[tuple[str, int], ...]
@@ -144,7 +144,10 @@ class Demand:
     @property
     def compares(self) -> bool:
         """Whether it uses Gt or Lt, which an older shard cannot read."""
-        return any(r.operator in (Operator.GT, Operator.LT) for r in self.profile.requirements)
+        return any(
+            r.operator in (RequirementOperator.GT, RequirementOperator.LT)
+            for r in self.profile.requirements
+        )
 
     def need(self) -> Need:
         """This request alone, as a row."""
@@ -221,7 +224,7 @@ def _profile(
 ) -> Profile:
     wanted = [_requirement(one) for one in requirements]
     if near:
-        wanted.append(Requirement.of(near, Operator.SAME))
+        wanted.append(Requirement.of(near, RequirementOperator.SAME))
     hard = [
         Spread(one.topology_key, one.max_skew)
         for one in spread

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bigfleet.model import LABEL_INSTANCE_TYPE, Operator, Requirement, RequirementError
+from bigfleet.model import LABEL_INSTANCE_TYPE, Requirement, RequirementError, RequirementOperator
 from bigfleet.podcontroller.pods import Expression, NodeTerm, PodSpec
 
-ANYWHERE: Final = Requirement(LABEL_INSTANCE_TYPE, Operator.EXISTS)
+ANYWHERE: Final = Requirement(LABEL_INSTANCE_TYPE, RequirementOperator.EXISTS)
 _OPERATORS: Final = {
     operator.value: operator
-    for operator in Operator
-    if operator not in (Operator.SAME, Operator.UNSPECIFIED)
+    for operator in RequirementOperator
+    if operator not in (RequirementOperator.SAME, RequirementOperator.UNSPECIFIED)
 }
 Term = frozenset[Requirement]
 
@@ -34,7 +34,7 @@ def wanted_nodes(spec: PodSpec) -> Wanted:
     """What a Pod asks of its node."""
     try:
         chosen = {
-            Requirement.of(key, Operator.IN, (value,))
+            Requirement.of(key, RequirementOperator.IN, (value,))
             for key, value in (spec.node_selector or {}).items()
         }
     except RequirementError as error:
@@ -57,13 +57,13 @@ def merged(terms: list[Term]) -> Term | None:
     if all(term == first for term in terms):
         return first
     for one in sorted(first):
-        if one.operator is not Operator.IN:
+        if one.operator is not RequirementOperator.IN:
             continue
         rest = first - {one}
         values = [_values_beside(rest, one.key, term) for term in terms]
         if all(found is not None for found in values):
             united = {value for found in values if found for value in found}
-            return rest | {Requirement.of(one.key, Operator.IN, united)}
+            return rest | {Requirement.of(one.key, RequirementOperator.IN, united)}
     return None
 
 
@@ -73,7 +73,7 @@ def _values_beside(rest: Term, key: str, term: Term) -> tuple[str, ...] | None:
     if len(others) != 1 or not rest <= term:
         return None
     (other,) = others
-    return other.values if other.key == key and other.operator is Operator.IN else None
+    return other.values if other.key == key and other.operator is RequirementOperator.IN else None
 
 
 def _one_term(terms: list[Term], notes: list[str]) -> Term:

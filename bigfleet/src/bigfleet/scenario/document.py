@@ -21,9 +21,9 @@ from bigfleet.model import (
     MachineState,
     ModelError,
     Need,
-    Operator,
     Profile,
     Requirement,
+    RequirementOperator,
     Resources,
     Spread,
     SpreadMode,
@@ -51,7 +51,9 @@ _MOST_ASKED: Final = 2**61
 _MOST_NS: Final = 2**62
 _STAMPED_FOR: Final = frozenset({MachineState.CREATING, MachineState.IDLE})
 _STATES: Final = {state.title: state for state in MachineState if state}
-_OPERATORS: Final = {op.value: op for op in Operator if op is not Operator.UNSPECIFIED}
+_OPERATORS: Final = {
+    op.value: op for op in RequirementOperator if op is not RequirementOperator.UNSPECIFIED
+}
 _MODES: Final = {mode.value: mode for mode in SpreadMode if mode.value}
 
 _SCENARIO_KEYS: Final = ("name", "machines", "needs")

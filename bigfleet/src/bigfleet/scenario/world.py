@@ -18,8 +18,8 @@ from bigfleet.decision import Carry, Policy
 from bigfleet.decision.policy import SECOND
 from bigfleet.inventory import Inventory
 from bigfleet.model import (
+    Departure,
     HostRef,
-    Leaving,
     Machine,
     MachineState,
     Need,
@@ -106,7 +106,7 @@ def _machines(record: MachineRecord, needs: tuple[Need, ...]) -> Iterator[Machin
     stamp = None
     if record.assigned_need is not None:
         stamp = Stamp.for_need(needs[record.assigned_need], 0)
-    leaving = Leaving(None, START) if state is S.DRAINING else None
+    leaving = Departure(None, START) if state is S.DRAINING else None
     labels_of: dict[int, dict[str, str]] = {}
     for index in record.indices:
         rack = index // record.rack_size

@@ -13,11 +13,11 @@ from typing import Final
 
 from bigfleet.model import (
     Need,
-    Operator,
     Profile,
     QuantityError,
     Requirement,
     RequirementError,
+    RequirementOperator,
     Spread,
     SpreadMode,
     bucket_from_int,
@@ -34,17 +34,17 @@ _MILLI: Final = 1000
 
 _WIRE: Final = pb.NodeSelectorRequirement
 _OPERATORS: Final = {
-    _WIRE.OPERATOR_UNSPECIFIED: Operator.UNSPECIFIED,
-    _WIRE.OPERATOR_IN: Operator.IN,
-    _WIRE.OPERATOR_NOT_IN: Operator.NOT_IN,
-    _WIRE.OPERATOR_EXISTS: Operator.EXISTS,
-    _WIRE.OPERATOR_DOES_NOT_EXIST: Operator.DOES_NOT_EXIST,
-    _WIRE.OPERATOR_SAME: Operator.SAME,
-    _WIRE.OPERATOR_GT: Operator.GT,
-    _WIRE.OPERATOR_LT: Operator.LT,
+    _WIRE.OPERATOR_UNSPECIFIED: RequirementOperator.UNSPECIFIED,
+    _WIRE.OPERATOR_IN: RequirementOperator.IN,
+    _WIRE.OPERATOR_NOT_IN: RequirementOperator.NOT_IN,
+    _WIRE.OPERATOR_EXISTS: RequirementOperator.EXISTS,
+    _WIRE.OPERATOR_DOES_NOT_EXIST: RequirementOperator.DOES_NOT_EXIST,
+    _WIRE.OPERATOR_SAME: RequirementOperator.SAME,
+    _WIRE.OPERATOR_GT: RequirementOperator.GT,
+    _WIRE.OPERATOR_LT: RequirementOperator.LT,
 }
 _NUMBERS: Final = {operator: number for number, operator in _OPERATORS.items()}
-_WITHOUT_VALUES: Final = frozenset({Operator.EXISTS, Operator.DOES_NOT_EXIST})
+_WITHOUT_VALUES: Final = frozenset({RequirementOperator.EXISTS, RequirementOperator.DOES_NOT_EXIST})
 _MODES: Final = {
     pb.TopologySpread.WHEN_UNSATISFIABLE_UNSPECIFIED: SpreadMode.UNSPECIFIED,
     pb.TopologySpread.WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE: SpreadMode.DO_NOT_SCHEDULE,
@@ -61,7 +61,7 @@ def requirement_from_proto(proto: pb.NodeSelectorRequirement) -> Requirement:
             f"{shown(proto.key)}: operator {proto.operator} does not exist: use 0 to 5, or 100 "
             "(Gt) and 101 (Lt)"
         )
-    if operator in (Operator.GT, Operator.LT):
+    if operator in (RequirementOperator.GT, RequirementOperator.LT):
         # The key is not looked at: a label without a name is on no machine, and that is an answer.
         checked = Requirement.of(proto.key or "a label without a name", operator, proto.values)
         return Requirement(proto.key, operator, checked.values)

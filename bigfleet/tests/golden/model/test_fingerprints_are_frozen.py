@@ -6,7 +6,14 @@ the table; give the encoding a new version and read the old one as well.
 
 import pytest
 
-from bigfleet.model import Operator, PenaltyBucket, Profile, Requirement, Spread, SpreadMode
+from bigfleet.model import (
+    PenaltyBucket,
+    Profile,
+    Requirement,
+    RequirementOperator,
+    Spread,
+    SpreadMode,
+)
 
 ZONE = "topology.kubernetes.io/zone"
 RACK = "topology.bigfleet/rack"
@@ -14,9 +21,9 @@ TYPE = "node.kubernetes.io/instance-type"
 
 PROFILES = {
     "empty": Profile.of(),
-    "one pinned type": Profile.of([Requirement.of(TYPE, Operator.IN, ["gp.4xlarge"])]),
+    "one pinned type": Profile.of([Requirement.of(TYPE, RequirementOperator.IN, ["gp.4xlarge"])]),
     "the same at priority 100": Profile.of(
-        [Requirement.of(TYPE, Operator.IN, ["gp.4xlarge"])], priority=100
+        [Requirement.of(TYPE, RequirementOperator.IN, ["gp.4xlarge"])], priority=100
     ),
     "negative priority": Profile.of(priority=-1),
     "both penalties": Profile.of(
@@ -24,18 +31,18 @@ PROFILES = {
     ),
     "every operator": Profile.of(
         [
-            Requirement.of(TYPE, Operator.IN, ["b", "a"]),
-            Requirement.of(ZONE, Operator.NOT_IN, ["z-c"]),
-            Requirement.of("gpu", Operator.EXISTS),
-            Requirement.of("cordoned", Operator.DOES_NOT_EXIST),
-            Requirement.of(RACK, Operator.SAME),
-            Requirement.of("cores", Operator.GT, ["4"]),
-            Requirement.of("cores", Operator.LT, ["65"]),
-            Requirement.of("odd", Operator.UNSPECIFIED),
+            Requirement.of(TYPE, RequirementOperator.IN, ["b", "a"]),
+            Requirement.of(ZONE, RequirementOperator.NOT_IN, ["z-c"]),
+            Requirement.of("gpu", RequirementOperator.EXISTS),
+            Requirement.of("cordoned", RequirementOperator.DOES_NOT_EXIST),
+            Requirement.of(RACK, RequirementOperator.SAME),
+            Requirement.of("cores", RequirementOperator.GT, ["4"]),
+            Requirement.of("cores", RequirementOperator.LT, ["65"]),
+            Requirement.of("odd", RequirementOperator.UNSPECIFIED),
         ]
     ),
     "a gang in one of two racks": Profile.of(
-        [Requirement.of(RACK, Operator.SAME, ["r-00001", "r-00002"])]
+        [Requirement.of(RACK, RequirementOperator.SAME, ["r-00001", "r-00002"])]
     ),
     "spread": Profile.of(
         spread=[
@@ -44,7 +51,9 @@ PROFILES = {
             Spread("host", 3, SpreadMode.UNSPECIFIED),
         ]
     ),
-    "text beyond ASCII": Profile.of([Requirement.of("größe", Operator.IN, ["大", "🚀"])]),
+    "text beyond ASCII": Profile.of(
+        [Requirement.of("größe", RequirementOperator.IN, ["大", "🚀"])]
+    ),
 }
 
 FROZEN = {

@@ -20,9 +20,9 @@ from bigfleet.model import (
     Machine,
     MachineState,
     Need,
-    Operator,
     Profile,
     Requirement,
+    RequirementOperator,
     Stamp,
 )
 from bigfleet.model.facts import ClusterFacts
@@ -221,7 +221,7 @@ class Pool:
 def pool(rng: Random, number: int) -> Pool:
     pods_each, pods = rng.randint(1, 5), rng.randint(4, 30)
     name = f"p-{number}"
-    wish = [Requirement.of("pool", Operator.IN, [name])]
+    wish = [Requirement.of("pool", RequirementOperator.IN, [name])]
     row = replace(need(cpu=2 * pods, unit=2), profile=Profile.of(wish, priority=rng.randint(0, 3)))
     row = replace(row, cluster=rng.choice([A, B]), group=name)
     state = rng.choice([S.IDLE, S.SPECULATIVE])

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bigfleet.decision.kernels.exact import compare_fractions, compare_products
-from bigfleet.decision.kernels.sorting import sort_index
+from bigfleet.decision.kernels.index_sort import sort_index
 
 TOP = 2**63 - 1
 EDGES = st.sampled_from([0, 1, 2, 2**30 - 1, 2**30, 2**31, 2**53 + 1, 2**60, 2**62, TOP - 1, TOP])

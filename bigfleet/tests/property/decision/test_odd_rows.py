@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from bigfleet.decision import Plan
-from bigfleet.model import Need, Operator, Profile, Requirement
+from bigfleet.model import Need, Profile, Requirement, RequirementOperator
 from compare import fast_plan, stamps_of
 from fleets import RACK, ZONE, Case, Shape
 from fleets import case as case_of
@@ -32,9 +32,9 @@ def odd(rng: Random, cluster: str, kinds: tuple[str, ...] = ODD) -> Need:
     if kind == "unknown":
         return Need(cluster, profile, {**unit, "fpga": 2_000}, {**unit, "fpga": 1_000}, GROUP)
     if kind == "nowhere":
-        wish = [Requirement.of(ZONE, Operator.IN, ["z-nowhere"])]
+        wish = [Requirement.of(ZONE, RequirementOperator.IN, ["z-nowhere"])]
         return Need(cluster, Profile.of(wish, priority=priority), unit, unit, GROUP)
-    wish = [Requirement.of(rng.choice([RACK, ZONE]), Operator.SAME)]
+    wish = [Requirement.of(rng.choice([RACK, ZONE]), RequirementOperator.SAME)]
     aggregate = {d: 5_000 * v for d, v in unit.items()}
     return Need(cluster, Profile.of(wish, priority=priority), aggregate, unit, GROUP)
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from bigfleet.model import Machine, MachineState
-from bigfleet.model.profile import SpreadMode
+from bigfleet.model.demand.profile import SpreadMode
 from oracle.world import Row, covered
 from seen import Seen, seen
 from sizes import chunks, label

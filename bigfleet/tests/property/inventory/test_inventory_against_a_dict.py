@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from bigfleet.inventory import Inventory
 from bigfleet.model import (
     CapacityType,
+    Departure,
     HostRef,
-    Leaving,
     Machine,
     MachineState,
     PenaltyBucket,
@@ -65,7 +65,7 @@ MACHINES = st.builds(
     interruption_probability=st.sampled_from([0.0, 0.3, 1.0]),
     interruption_at_ns=TIMES,
     stamp=st.none() | STAMPS,
-    leaving=st.none() | st.builds(Leaving, st.none() | STAMPS, TIMES, st.booleans()),
+    leaving=st.none() | st.builds(Departure, st.none() | STAMPS, TIMES, st.booleans()),
     idle_since_ns=TIMES,
     not_ready_since_ns=TIMES,
     do_not_disrupt=st.booleans(),
@@ -265,8 +265,8 @@ class InventoryMachine(RuleBasedStateMachine):
             self.inventory.stamp(rows, self.symbols.identity(stamp), stamp.sequence)
         self.change(ids, stamp=stamp)
 
-    @rule(data=st.data(), leaving=st.none() | st.builds(Leaving, st.none() | STAMPS, TIMES))
-    def leave(self, data: st.DataObject, leaving: Leaving | None) -> None:
+    @rule(data=st.data(), leaving=st.none() | st.builds(Departure, st.none() | STAMPS, TIMES))
+    def leave(self, data: st.DataObject, leaving: Departure | None) -> None:
         ids, rows = self.some(data)
         if leaving is None:
             self.inventory.clear_leaving(rows)

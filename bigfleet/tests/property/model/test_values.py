@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from bigfleet.model import (
     Need,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadMode,
     aggregate_rows,
@@ -32,13 +32,13 @@ AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "gpu"]), st.integers
 
 @st.composite
 def requirements(draw: st.DrawFn) -> Requirement:
-    operator = draw(st.sampled_from(list(Operator)))
+    operator = draw(st.sampled_from(list(RequirementOperator)))
     match operator:
-        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
+        case RequirementOperator.EXISTS | RequirementOperator.DOES_NOT_EXIST:
             values = []
-        case Operator.GT | Operator.LT:
+        case RequirementOperator.GT | RequirementOperator.LT:
             values = [draw(INTEGERS)]
-        case Operator.IN | Operator.NOT_IN:
+        case RequirementOperator.IN | RequirementOperator.NOT_IN:
             values = draw(st.lists(TEXTS, min_size=1, max_size=3))
         case _:
             values = draw(st.lists(TEXTS, max_size=3))
@@ -80,17 +80,20 @@ def holds(requirement: Requirement, labels: dict[str, str]) -> bool:
     value = labels.get(requirement.key, "")
     listed = present and value in requirement.values
     number = as_integer(value) if present else None
-    bounded = number is not None and requirement.operator in (Operator.GT, Operator.LT)
+    bounded = number is not None and requirement.operator in (
+        RequirementOperator.GT,
+        RequirementOperator.LT,
+    )
     bound = int(requirement.values[0]) if bounded else 0
     return {
-        Operator.IN: listed,
-        Operator.NOT_IN: not listed,
-        Operator.EXISTS: present,
-        Operator.DOES_NOT_EXIST: not present,
-        Operator.SAME: present and (listed or requirement.values == ()),
-        Operator.GT: bounded and number is not None and number > bound,
-        Operator.LT: bounded and number is not None and number < bound,
-        Operator.UNSPECIFIED: False,
+        RequirementOperator.IN: listed,
+        RequirementOperator.NOT_IN: not listed,
+        RequirementOperator.EXISTS: present,
+        RequirementOperator.DOES_NOT_EXIST: not present,
+        RequirementOperator.SAME: present and (listed or requirement.values == ()),
+        RequirementOperator.GT: bounded and number is not None and number > bound,
+        RequirementOperator.LT: bounded and number is not None and number < bound,
+        RequirementOperator.UNSPECIFIED: False,
     }[requirement.operator]
 
 

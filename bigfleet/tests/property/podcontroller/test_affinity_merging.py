@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet.kube.podspec import pod_resources
-from bigfleet.model import Operator, Requirement, matches_all
+from bigfleet.model import Requirement, RequirementOperator, matches_all
 from bigfleet.podcontroller.pods import Pod
 from bigfleet.podcontroller.request import request_name
 from bigfleet.podcontroller.requirements import merged
@@ -15,9 +15,9 @@ from kubeobjects import pod, read
 keys = st.sampled_from(["k", "l"])
 values = st.sets(st.sampled_from(["1", "2", "3"]), min_size=1)
 requirements = st.one_of(
-    st.builds(lambda k, v: Requirement.of(k, Operator.IN, v), keys, values),
-    st.builds(lambda k, v: Requirement.of(k, Operator.NOT_IN, v), keys, values),
-    st.builds(lambda k: Requirement.of(k, Operator.EXISTS), keys),
+    st.builds(lambda k, v: Requirement.of(k, RequirementOperator.IN, v), keys, values),
+    st.builds(lambda k, v: Requirement.of(k, RequirementOperator.NOT_IN, v), keys, values),
+    st.builds(lambda k: Requirement.of(k, RequirementOperator.EXISTS), keys),
 )
 terms = st.lists(st.frozensets(requirements, min_size=1, max_size=3), min_size=1, max_size=3)
 labels = st.dictionaries(keys, st.sampled_from(["1", "2", "3", "4"]))

@@ -9,10 +9,10 @@ from bigfleet.model import (
     CapacityType,
     MachineState,
     Need,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadMode,
 )
@@ -96,10 +96,10 @@ def amounts() -> st.SearchStrategy[dict[str, int]]:
 
 @st.composite
 def requirements(draw: st.DrawFn) -> Requirement:
-    key, operator = draw(texts().filter(bool)), draw(st.sampled_from(list(Operator)[:7]))
-    if operator in (Operator.GT, Operator.LT):
+    key, operator = draw(texts().filter(bool)), draw(st.sampled_from(list(RequirementOperator)[:7]))
+    if operator in (RequirementOperator.GT, RequirementOperator.LT):
         return Requirement.of(key, operator, [str(draw(st.integers(-99, 99)))])
-    if operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+    if operator in (RequirementOperator.EXISTS, RequirementOperator.DOES_NOT_EXIST):
         return Requirement.of(key, operator)
     return Requirement.of(key, operator, draw(st.lists(texts(), min_size=1, max_size=3)))
 

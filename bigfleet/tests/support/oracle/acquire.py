@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bigfleet.model import LABEL_HOSTNAME, Machine, MachineState, Stamp
-from bigfleet.model.profile import SpreadMode
-from bigfleet.model.resources import is_uniform_multiple
+from bigfleet.model.amounts.resources import is_uniform_multiple
+from bigfleet.model.demand.profile import SpreadMode
 from oracle.credit import claim_in_order
 from oracle.gangs import choose, coming_for, holdings
 from oracle.world import Row, Vector, World, covered, penalty_rank

@@ -11,14 +11,14 @@ from bigfleet.model import (
     Machine,
     MachineState,
     Need,
-    Operator,
     Requirement,
+    RequirementOperator,
     Stamp,
     matches_all,
     total_order_key,
 )
+from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.facts import ClusterFacts
-from bigfleet.model.resources import is_uniform_multiple
 from oracle.world import Row
 
 FoldKey = tuple[str, str, tuple[tuple[str, int], ...]]
@@ -72,7 +72,7 @@ def _folds(
 ) -> bool:
     if not need.profile.same or not any(need.aggregate.values()):
         return False
-    one_host = Requirement.of(LABEL_HOSTNAME, Operator.SAME)
+    one_host = Requirement.of(LABEL_HOSTNAME, RequirementOperator.SAME)
     asked = [r for r in need.profile.requirements if r != one_host]
     if asked == list(need.profile.requirements) and any(
         _serves_as_part(need, m, facts, others) for m in machines

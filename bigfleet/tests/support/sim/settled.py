@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bigfleet.model import LABEL_CAPACITY_TYPE, LABEL_INSTANCE_TYPE, LABEL_ZONE, Resources
-from bigfleet.model.penalty import PenaltyBucket
+from bigfleet.model.amounts.penalty import PenaltyBucket
 from bigfleet_lab.simcluster.rollup import row_key
 from bigfleet_lab.simcluster.workload import WorkObject
 from sim.handle import RowKey

@@ -11,7 +11,13 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from bigfleet.model import LABEL_INSTANCE_TYPE, CapacityType, Operator, Profile, Requirement
+from bigfleet.model import (
+    LABEL_INSTANCE_TYPE,
+    CapacityType,
+    Profile,
+    Requirement,
+    RequirementOperator,
+)
 from bigfleet.shard.act.audit_log import AuditLog
 from bigfleet.shard.decide.inputs import configured_per_cluster
 from bigfleet.shard.server import shard as product
@@ -53,7 +59,7 @@ def provider(name: str = "p1", idle: int = 0, speculative: int = 0) -> ProviderP
 
 def work(name: str, cpus: int = 4, priority: int = 100) -> WorkObject:
     """Pods of so many CPUs."""
-    anywhere = [Requirement.of(LABEL_INSTANCE_TYPE, Operator.EXISTS)]
+    anywhere = [Requirement.of(LABEL_INSTANCE_TYPE, RequirementOperator.EXISTS)]
     request = {"cpu": cpus * 1000, "memory": cpus * GI}
     return WorkObject(name, Profile.of(anywhere, priority=priority), request)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bigfleet.decision import ActionKind, Reason, engine, work
+from bigfleet.decision import ActionKind, Reason, buffers, engine
 from bigfleet.model import Profile
 from bigfleet.model.facts import ClusterFacts
 from gangs import gang, rack
@@ -25,7 +25,7 @@ def test_the_five_best_places_are_told_in_their_order() -> None:
 def test_types_of_gangs_that_take_turns_in_one_slot_decide_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(work, "_SLOTS_BYTES", 0)
+    monkeypatch.setattr(buffers, "_SLOTS_BYTES", 0)
     fleet = [*rack("r-1", 4), *rack("r-2", 3), *rack("r-3", 3, labels={"pool": "x"})]
     rows = [
         replace(gang(group=f"g-{i}"), min_unit={"cpu": 1_000 * (1 + i % 3)}, arrival_ns=i)
@@ -82,10 +82,10 @@ def test_sums_for_types_of_gangs_have_bounded_room(
     made = []
 
     def kept(*args: Any) -> Any:
-        made.append(work.make_scratch(*args))
+        made.append(buffers.make_scratch(*args))
         return made[-1]
 
-    monkeypatch.setattr(work, "_SLOTS_BYTES", most_bytes)
+    monkeypatch.setattr(buffers, "_SLOTS_BYTES", most_bytes)
     monkeypatch.setattr(engine, "make_scratch", kept)
     rows = [replace(gang(group=f"g-{i}"), min_unit={"cpu": 1_000 * (1 + i % 3)}) for i in range(6)]
     decide(rack("r-1", 4), rows)
@@ -133,7 +133,7 @@ def test_what_a_gang_can_credit_is_not_counted_again_as_what_might_yield() -> No
 def test_a_type_of_gang_that_gets_its_slot_back_counts_anew(
     picky: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "_SLOTS_BYTES", 0)
+    monkeypatch.setattr(buffers, "_SLOTS_BYTES", 0)
     fleet = [*rack("r-1", 7, labels={"pool": "x"}), *rack("r-2", 4)]
     where = [[label("pool", "In", "x")] if i in picky else [] for i in range(3)]
     rows = [

@@ -3,7 +3,7 @@
 import pytest
 
 from bigfleet.decision import Engine, Policy
-from bigfleet.decision.matching import Matcher, column_mask
+from bigfleet.decision.matcher import Matcher, column_mask
 from bigfleet.inventory import Inventory
 from bigfleet.model import Machine, Need, Profile
 from bigfleet.model.columns import Demand, Symbols

@@ -5,7 +5,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from bigfleet.decision.numbering import Kept, distinct
+from bigfleet.decision.interning import Memo, distinct
 
 
 def test_distinct_rows_are_numbered_in_ascending_order() -> None:
@@ -36,7 +36,7 @@ def test_numbers_are_those_of_sorted_rows(seed: int) -> None:
 
 
 def test_a_kept_value_is_made_once_for_the_same_things() -> None:
-    kept, numbers = Kept[int](), count(1)
+    kept, numbers = Memo[int](), count(1)
     thing, other = [1], [1]
 
     def value(of: object, plain: int) -> int:
@@ -48,7 +48,7 @@ def test_a_kept_value_is_made_once_for_the_same_things() -> None:
 
 
 def test_a_kept_value_knows_how_many_things_it_was_made_of() -> None:
-    kept, thing = Kept[int](), object()
+    kept, thing = Memo[int](), object()
     assert kept.get((thing,), (), lambda: 1) == 1
     assert kept.get((thing, thing), (), lambda: 2) == 2
     assert kept.get((), (), lambda: 3) == 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bigfleet.decision import Carry, Policy
-from bigfleet.decision.tables import Amounts, Tables
+from bigfleet.decision.tables import ScaledAmounts, Tables
 from bigfleet.inventory import Inventory
 from bigfleet.model import CapacityType, Machine, Need, Profile
 from bigfleet.model.columns import Demand, Symbols
@@ -16,7 +16,7 @@ EXA = 10**18
 
 def scaled(
     machines: list[Machine], needs: list[Need], facts: dict[str, ClusterFacts] | None = None
-) -> Amounts:
+) -> ScaledAmounts:
     symbols = Symbols()
     inventory = Inventory(symbols)
     inventory.load(machines)

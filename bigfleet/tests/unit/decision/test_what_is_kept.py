@@ -7,7 +7,7 @@ import pytest
 from bigfleet.decision import Carry, Engine, Plan, Policy
 from bigfleet.inventory import Inventory
 from bigfleet.model import LABEL_ZONE as ZONE
-from bigfleet.model import CapacityType, Machine, Need, Operator, Requirement
+from bigfleet.model import CapacityType, Machine, Need, Requirement, RequirementOperator
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from worlds import NOW, RACK, A, B, S, machine, need
@@ -137,8 +137,11 @@ def test_places_that_come_and_go_are_seen_by_rows_that_stay(shard: Shard) -> Non
     def racked(m: Machine, rack: str, zone: str = "z-a") -> Machine:
         return replace(m, labels={**m.labels, RACK: rack}, zone=zone)
 
-    both = [Requirement.of(RACK, Operator.SAME), Requirement.of(ZONE, Operator.SAME)]
-    shun = [Requirement.of(RACK, Operator.NOT_IN, ["r-1"])]
+    both = [
+        Requirement.of(RACK, RequirementOperator.SAME),
+        Requirement.of(ZONE, RequirementOperator.SAME),
+    ]
+    shun = [Requirement.of(RACK, RequirementOperator.NOT_IN, ["r-1"])]
     shard.ask([
         need(cpu=24, unit=8, spread=(ZONE, 1), group="spread"),
         need(cpu=24, unit=8, spread=(RACK, 1), group="racks"),

@@ -5,8 +5,8 @@ import pytest
 
 from bigfleet.inventory import Inventory, InventoryError, UnknownRowError
 from bigfleet.model import (
+    Departure,
     IllegalMoveError,
-    Leaving,
     Machine,
     MachineState,
     PenaltyBucket,
@@ -63,8 +63,8 @@ def test_machines_leave_for_somebody_or_nobody_and_may_stay(inventory: Inventory
     columns = inventory.snapshot()
     assert columns.leaving_for.tolist() == [identity, -1, -1, -1]
     assert (columns.flags & Flag.LEAVING).tolist() == [1, 0, 1, 0]
-    assert machines(inventory)[0].leaving == Leaving(stamp(0), 5)
-    assert machines(inventory)[2].leaving == Leaving(None, 5)
+    assert machines(inventory)[0].leaving == Departure(stamp(0), 5)
+    assert machines(inventory)[2].leaving == Departure(None, 5)
     inventory.clear_leaving(ROWS)
     assert [m.leaving for m in machines(inventory)] == [None] * 4
     assert inventory.snapshot().leaving_for.tolist() == [-1] * 4

@@ -1,6 +1,6 @@
 """What machines of a batch share is looked at once; what never repeats is not remembered."""
 
-from bigfleet.inventory._sharing import Contents
+from bigfleet.inventory._shared_labels import Contents
 
 
 def test_equal_mappings_get_one_number_and_none_gets_none() -> None:

@@ -7,10 +7,10 @@ import pytest
 from bigfleet.model import (
     Need,
     NeedError,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     aggregate_rows,
     total_order_key,
 )
@@ -84,7 +84,7 @@ def test_priority_and_penalties_do_not_change_what_a_stamp_must_say() -> None:
 def test_the_total_order_goes_by_each_rule_in_turn() -> None:
     zero, dollar = PenaltyBucket.ZERO, PenaltyBucket.DOLLARS_1
     shapes = sorted(
-        (Profile.of([Requirement.of(key, Operator.EXISTS)]) for key in "ab"),
+        (Profile.of([Requirement.of(key, RequirementOperator.EXISTS)]) for key in "ab"),
         key=lambda profile: profile.fingerprint,
     )
     ordered = [

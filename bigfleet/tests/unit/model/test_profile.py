@@ -4,18 +4,18 @@ import pytest
 
 from bigfleet.model import (
     NeedError,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadError,
     SpreadMode,
 )
 
-EXISTS = Requirement.of("gpu", Operator.EXISTS)
-RACK = Requirement.of("rack", Operator.SAME)
-ZONE = Requirement.of("zone", Operator.IN, ["a"])
+EXISTS = Requirement.of("gpu", RequirementOperator.EXISTS)
+RACK = Requirement.of("rack", RequirementOperator.SAME)
+ZONE = Requirement.of("zone", RequirementOperator.IN, ["a"])
 
 
 def test_the_order_in_which_things_are_written_does_not_matter() -> None:
@@ -50,8 +50,8 @@ def test_priority_and_penalties_change_the_fingerprint_but_not_the_shape(changed
     "changed",
     [
         Profile.of([ZONE, EXISTS]),
-        Profile.of([Requirement.of("zone", Operator.NOT_IN, ["a"])]),
-        Profile.of([Requirement.of("zone", Operator.IN, ["a", "b"])]),
+        Profile.of([Requirement.of("zone", RequirementOperator.NOT_IN, ["a"])]),
+        Profile.of([Requirement.of("zone", RequirementOperator.IN, ["a", "b"])]),
         Profile.of([ZONE], [Spread("zone", 1)]),
     ],
 )
@@ -73,8 +73,8 @@ def test_every_part_of_a_spread_counts() -> None:
 
 
 def test_neighbouring_texts_do_not_run_into_each_other() -> None:
-    one = Profile.of([Requirement.of("a", Operator.IN, ["bc", "d"])])
-    other = Profile.of([Requirement.of("a", Operator.IN, ["b", "cd"])])
+    one = Profile.of([Requirement.of("a", RequirementOperator.IN, ["bc", "d"])])
+    other = Profile.of([Requirement.of("a", RequirementOperator.IN, ["b", "cd"])])
     assert one.fingerprint != other.fingerprint
 
 
@@ -100,7 +100,7 @@ def test_a_fingerprint_is_computed_once() -> None:
 
 
 def test_a_lone_surrogate_does_not_break_a_fingerprint() -> None:
-    assert len(Profile.of([Requirement.of("\ud800", Operator.EXISTS)]).fingerprint) == 32
+    assert len(Profile.of([Requirement.of("\ud800", RequirementOperator.EXISTS)]).fingerprint) == 32
 
 
 @pytest.mark.parametrize("priority", [-(2**31) - 1, 2**31])

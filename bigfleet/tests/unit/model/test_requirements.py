@@ -2,71 +2,73 @@
 
 import pytest
 
-from bigfleet.model import Operator, Requirement, RequirementError, matches_all
+from bigfleet.model import Requirement, RequirementError, RequirementOperator, matches_all
 
 
 def test_values_are_sorted_and_none_is_there_twice() -> None:
-    assert Requirement.of("zone", Operator.IN, ["b", "a", "b"]).values == ("a", "b")
-    assert Requirement.of("rack", Operator.SAME, ["2", "1"]).values == ("1", "2")
+    assert Requirement.of("zone", RequirementOperator.IN, ["b", "a", "b"]).values == ("a", "b")
+    assert Requirement.of("rack", RequirementOperator.SAME, ["2", "1"]).values == ("1", "2")
 
 
 @pytest.mark.parametrize("text", ["7", "+7", "007", "+0007"])
 def test_an_integer_bound_is_kept_in_its_plainest_writing(text: str) -> None:
-    assert Requirement.of("cores", Operator.GT, [text]) == Requirement.of(
-        "cores", Operator.GT, ["7"]
+    assert Requirement.of("cores", RequirementOperator.GT, [text]) == Requirement.of(
+        "cores", RequirementOperator.GT, ["7"]
     )
 
 
 @pytest.mark.parametrize(
     ("operator", "values"),
     [
-        (Operator.IN, []),
-        (Operator.NOT_IN, []),
-        (Operator.EXISTS, ["a"]),
-        (Operator.DOES_NOT_EXIST, ["a"]),
-        (Operator.GT, []),
-        (Operator.GT, ["1", "2"]),
-        (Operator.GT, ["1", "1"]),
-        (Operator.GT, ["abc"]),
-        (Operator.LT, ["1.5"]),
-        (Operator.LT, [""]),
-        (Operator.LT, ["٣"]),
-        (Operator.LT, ["9223372036854775808"]),
-        (Operator.LT, ["1" * 5000]),
+        (RequirementOperator.IN, []),
+        (RequirementOperator.NOT_IN, []),
+        (RequirementOperator.EXISTS, ["a"]),
+        (RequirementOperator.DOES_NOT_EXIST, ["a"]),
+        (RequirementOperator.GT, []),
+        (RequirementOperator.GT, ["1", "2"]),
+        (RequirementOperator.GT, ["1", "1"]),
+        (RequirementOperator.GT, ["abc"]),
+        (RequirementOperator.LT, ["1.5"]),
+        (RequirementOperator.LT, [""]),
+        (RequirementOperator.LT, ["٣"]),
+        (RequirementOperator.LT, ["9223372036854775808"]),
+        (RequirementOperator.LT, ["1" * 5000]),
     ],
 )
-def test_operator_and_values_must_fit_together(operator: Operator, values: list[str]) -> None:
+def test_operator_and_values_must_fit_together(
+    operator: RequirementOperator, values: list[str]
+) -> None:
     with pytest.raises(RequirementError, match=rf"^cores {operator.value}: "):
         Requirement.of("cores", operator, values)
 
 
 def test_a_requirement_needs_a_key() -> None:
     with pytest.raises(RequirementError, match="name the label"):
-        Requirement.of("", Operator.EXISTS)
+        Requirement.of("", RequirementOperator.EXISTS)
 
 
 def test_one_text_is_not_taken_for_a_list_of_letters() -> None:
     with pytest.raises(RequirementError, match="give a list"):
-        Requirement.of("zone", Operator.IN, "abc")
+        Requirement.of("zone", RequirementOperator.IN, "abc")
 
 
 @pytest.mark.parametrize(
     ("operator", "values", "holds_for"),
     [
-        (Operator.IN, ["4", "x"], {"4", "x"}),
-        (Operator.NOT_IN, ["4", "x"], {None, "", "5", "-1", "05"}),
-        (Operator.EXISTS, [], {"", "4", "5", "-1", "05", "x"}),
-        (Operator.DOES_NOT_EXIST, [], {None}),
-        (Operator.SAME, [], {"", "4", "5", "-1", "05", "x"}),
-        (Operator.SAME, ["4"], {"4"}),
-        (Operator.GT, ["4"], {"5", "05"}),
-        (Operator.LT, ["5"], {"4", "-1"}),
-        (Operator.UNSPECIFIED, [], set()),
-        (Operator.UNSPECIFIED, ["4"], set()),
+        (RequirementOperator.IN, ["4", "x"], {"4", "x"}),
+        (RequirementOperator.NOT_IN, ["4", "x"], {None, "", "5", "-1", "05"}),
+        (RequirementOperator.EXISTS, [], {"", "4", "5", "-1", "05", "x"}),
+        (RequirementOperator.DOES_NOT_EXIST, [], {None}),
+        (RequirementOperator.SAME, [], {"", "4", "5", "-1", "05", "x"}),
+        (RequirementOperator.SAME, ["4"], {"4"}),
+        (RequirementOperator.GT, ["4"], {"5", "05"}),
+        (RequirementOperator.LT, ["5"], {"4", "-1"}),
+        (RequirementOperator.UNSPECIFIED, [], set()),
+        (RequirementOperator.UNSPECIFIED, ["4"], set()),
     ],
 )
 def test_each_operator_holds_for_exactly_these_labels(
-    operator: Operator, values: list[str], holds_for: set[str | None]
+    operator: RequirementOperator, values: list[str], holds_for: set[str | None]
 ) -> None:
     requirement = Requirement.of("label", operator, values)
     candidates = (None, "", "4", "5", "-1", "05", "x")
@@ -78,13 +80,18 @@ def test_each_operator_holds_for_exactly_these_labels(
 
 def test_a_label_that_is_no_64_bit_integer_is_neither_greater_nor_smaller() -> None:
     for text in ("9223372036854775808", "-9223372036854775809", "1e3", "1_0", " 5", "5\n"):
-        assert not Requirement.of("cores", Operator.GT, ["-1"]).matches_value(text)
-        assert not Requirement.of("cores", Operator.LT, ["1"]).matches_value(text)
-    assert Requirement.of("cores", Operator.GT, ["-1"]).matches_value("9223372036854775807")
+        assert not Requirement.of("cores", RequirementOperator.GT, ["-1"]).matches_value(text)
+        assert not Requirement.of("cores", RequirementOperator.LT, ["1"]).matches_value(text)
+    assert Requirement.of("cores", RequirementOperator.GT, ["-1"]).matches_value(
+        "9223372036854775807"
+    )
 
 
 def test_all_requirements_must_hold() -> None:
-    wanted = [Requirement.of("a", Operator.EXISTS), Requirement.of("b", Operator.IN, ["1"])]
+    wanted = [
+        Requirement.of("a", RequirementOperator.EXISTS),
+        Requirement.of("b", RequirementOperator.IN, ["1"]),
+    ]
     assert matches_all(wanted, {"a": "", "b": "1"})
     assert not matches_all(wanted, {"a": ""})
     assert matches_all([], {})
@@ -92,15 +99,15 @@ def test_all_requirements_must_hold() -> None:
 
 def test_requirements_have_an_order_by_key_operator_values() -> None:
     ordered = [
-        Requirement.of("a", Operator.DOES_NOT_EXIST),
-        Requirement.of("a", Operator.IN, ["1"]),
-        Requirement.of("a", Operator.IN, ["1", "2"]),
-        Requirement.of("a", Operator.IN, ["2"]),
-        Requirement.of("b", Operator.EXISTS),
+        Requirement.of("a", RequirementOperator.DOES_NOT_EXIST),
+        Requirement.of("a", RequirementOperator.IN, ["1"]),
+        Requirement.of("a", RequirementOperator.IN, ["1", "2"]),
+        Requirement.of("a", RequirementOperator.IN, ["2"]),
+        Requirement.of("b", RequirementOperator.EXISTS),
     ]
     assert sorted([*ordered[2:], *ordered[:2]]) == ordered
 
 
 def test_a_refusal_is_one_line_whatever_the_key_is() -> None:
     with pytest.raises(RequirementError, match=r"^'a\\nb' Gt: takes exactly one"):
-        Requirement.of("a\nb", Operator.GT, ["x"])
+        Requirement.of("a\nb", RequirementOperator.GT, ["x"])

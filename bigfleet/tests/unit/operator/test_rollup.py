@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bigfleet.model import Operator, PenaltyBucket
+from bigfleet.model import PenaltyBucket, RequirementOperator
 from bigfleet.operator.errors import BadRequestError
 from bigfleet.operator.requests import CapacityRequest, Demand, demand_of
 from bigfleet.operator.rollup import Built, RollUps
@@ -78,7 +78,7 @@ def test_a_gang_shares_a_place_and_a_name() -> None:
     one = near({"matchLabels": {"job": "x"}})
     same = near({"matchExpressions": [{"key": "job", "operator": "In", "values": ["x", "x"]}]})
     assert one.group == same.group != ""
-    assert [r.operator for r in one.profile.requirements] == [Operator.SAME]
+    assert [r.operator for r in one.profile.requirements] == [RequirementOperator.SAME]
     assert near({"matchLabels": {"job": "y"}}).group != one.group
     assert near({"matchLabels": {"job": "x"}}, namespace="other").group != one.group
     shared = {"bigfleet.lucy.sh/co-location-namespaces": "default"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bigfleet.model import CapacityType, MachineState, Operator, PenaltyBucket
+from bigfleet.model import CapacityType, MachineState, PenaltyBucket, RequirementOperator
 from bigfleet.scenario.document import MachineRecord, parse_scenario, read_scenario
 from bigfleet.scenario.errors import ScenarioError
 from bigfleet.scenario.world import machines_of
@@ -74,7 +74,7 @@ def test_every_key_of_the_format_is_read() -> None:
     assert record.state is MachineState.CONFIGURED
     assert record.allocatable == {"cpu": 15_890, "memory": 60 * 1024**3 * 1000}
     assert (record.price, record.interruption_probability) == (0.48, 0.1)
-    assert row.profile.requirements[0].operator is Operator.IN
+    assert row.profile.requirements[0].operator is RequirementOperator.IN
     assert row.profile.reclamation is PenaltyBucket.PINNED
     assert (row.group, row.size_class, row.arrival_ns) == ("g", "s", 7)
     assert row.profile.spread[0].max_skew == 2

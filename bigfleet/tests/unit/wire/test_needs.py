@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from bigfleet.model import (
     ModelError,
     Need,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadMode,
 )
@@ -25,20 +25,21 @@ from bigfleet.wire.needs import (
 from bigfleet_api.v1alpha1 import capacity_pb2 as pb
 from rollups import requirement, row
 
+Op = RequirementOperator
 KEYS = st.sampled_from(["zone", "pool", "arch"])
 VALUES = st.lists(st.text("abc", min_size=1, max_size=2), min_size=1, max_size=3)
 REQUIREMENTS = st.one_of(
     st.builds(
-        Requirement.of, KEYS, st.sampled_from([Operator.IN, Operator.NOT_IN, Operator.SAME]), VALUES
+        Requirement.of, KEYS, st.sampled_from([Op.IN, Op.NOT_IN, Op.SAME]), VALUES
     ),
     st.builds(
-        Requirement.of, KEYS, st.sampled_from([Operator.EXISTS, Operator.DOES_NOT_EXIST])
+        Requirement.of, KEYS, st.sampled_from([Op.EXISTS, Op.DOES_NOT_EXIST])
     ),
     st.builds(
         lambda key, operator, n: Requirement.of(key, operator, [str(n)]),
-        KEYS, st.sampled_from([Operator.GT, Operator.LT]), st.integers(-5, 5),
+        KEYS, st.sampled_from([Op.GT, Op.LT]), st.integers(-5, 5),
     ),
-    st.builds(Requirement.of, KEYS, st.just(Operator.UNSPECIFIED)),
+    st.builds(Requirement.of, KEYS, st.just(Op.UNSPECIFIED)),
 )  # fmt: skip
 PROFILES = st.builds(
     Profile.of,
@@ -72,8 +73,8 @@ def test_requirements_are_brought_into_canonical_form() -> None:
         ]
     )
     assert profile_from_proto(written).requirements == (
-        Requirement.of("a", Operator.GT, ["7"]),
-        Requirement.of("z", Operator.IN, ["a", "b"]),
+        Requirement.of("a", Op.GT, ["7"]),
+        Requirement.of("z", Op.IN, ["a", "b"]),
     )
 
 
@@ -141,5 +142,5 @@ def test_amounts_that_cannot_be_read_or_kept_are_refused(field: str, text: str) 
 
 
 def test_requirements_are_sent_as_they_stand() -> None:
-    sent = requirements_to_proto([Requirement.of("rack", Operator.SAME)])
+    sent = requirements_to_proto([Requirement.of("rack", Op.SAME)])
     assert [(r.key, r.operator, list(r.values)) for r in sent] == [("rack", 5, [])]

@@ -14,15 +14,15 @@ import msgspec
 
 from bigfleet.model import (
     CapacityType,
+    Departure,
     HostRef,
-    Leaving,
     Machine,
     MachineState,
     ModelError,
     Need,
-    Operator,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadMode,
     Stamp,
@@ -75,7 +75,7 @@ def read_present(data: bytes) -> Present:
 def _need(document: Document) -> Need:
     profile = Profile.of(
         [
-            Requirement.of(each["key"], Operator(each["op"]), each.get("values", ()))
+            Requirement.of(each["key"], RequirementOperator(each["op"]), each.get("values", ()))
             for each in document.get("requirements", ())
         ],
         [
@@ -125,7 +125,7 @@ def _machines(record: Document, needs: tuple[Need, ...]) -> Iterator[Machine]:
             price_per_hour=float(record.get("price", 0.0)),
             interruption_probability=float(record.get("interruption_probability", 0.0)),
             stamp=stamp,
-            leaving=Leaving(None, NOW) if state is MachineState.DRAINING else None,
+            leaving=Departure(None, NOW) if state is MachineState.DRAINING else None,
             idle_since_ns=NOW if state is MachineState.IDLE else 0,
             last_error="Failed: when the copy was made" if state is MachineState.FAILED else "",
         )

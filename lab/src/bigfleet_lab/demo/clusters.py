@@ -17,7 +17,7 @@ from typing import Final
 
 import uvloop
 
-from bigfleet.model import LABEL_ZONE, Operator, Profile, Requirement, Resources
+from bigfleet.model import LABEL_ZONE, Profile, Requirement, RequirementOperator, Resources
 from bigfleet.observe.logs import configure_logs
 from bigfleet_lab.demo.orders import Order, number, obey_until_told, text
 from bigfleet_lab.simcluster import (
@@ -126,7 +126,7 @@ def _workload(cluster: str) -> Workload:
         tier = _TIERS[app.tier]
         workload.add(WorkObject(app.name, _profile(tier), _request(app.cpus)), 0)
     if cluster == _GANG_CLUSTER:
-        together = (Requirement.of(LABEL_ZONE, Operator.SAME),)
+        together = (Requirement.of(LABEL_ZONE, RequirementOperator.SAME),)
         gang = _profile(_TIERS["batch"], together)
         workload.add(WorkObject(TRAINING, gang, _request(4), f"{LABEL_ZONE}|{TRAINING}"), _GANG)
     return workload

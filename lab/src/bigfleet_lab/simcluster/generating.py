@@ -15,10 +15,10 @@ from typing import Final
 from bigfleet.model import (
     LABEL_INSTANCE_TYPE,
     LABEL_ZONE,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
 )
 from bigfleet_lab.simcluster.errors import WorkloadError
@@ -27,7 +27,7 @@ from bigfleet_lab.simcluster.workload import Workload, WorkObject
 
 _GI: Final = 1024**3 * 1000
 """A gibibyte in milli-units, as all amounts are."""
-_ANY_TYPE: Final = Requirement.of(LABEL_INSTANCE_TYPE, Operator.EXISTS)
+_ANY_TYPE: Final = Requirement.of(LABEL_INSTANCE_TYPE, RequirementOperator.EXISTS)
 """What a pod without wishes of its own asks for."""
 _KINDS: Final = ("web", "api", "worker", "cache", "store", "batch", "train", "index")
 
@@ -80,10 +80,10 @@ def _draw(rng: Random, mix: Mix, number: int, namespace: str) -> WorkObject:
     gang = rng.random() < mix.gangs
     requirements = [_ANY_TYPE]
     if gang:
-        requirements.append(Requirement.of(mix.gang_key, Operator.SAME))
+        requirements.append(Requirement.of(mix.gang_key, RequirementOperator.SAME))
     elif mix.zones and rng.random() < mix.zonal:
         zones = rng.sample(mix.zones, rng.randint(1, len(mix.zones)))
-        requirements.append(Requirement.of(LABEL_ZONE, Operator.IN, zones))
+        requirements.append(Requirement.of(LABEL_ZONE, RequirementOperator.IN, zones))
     spread = [Spread(LABEL_ZONE, 1)] if not gang and rng.random() < mix.spread else []
     penalty = (
         PenaltyBucket(rng.randint(PenaltyBucket.ZERO, PenaltyBucket.DOLLARS_256))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from bigfleet.model import Operator, Profile, Requirement, Resources
+from bigfleet.model import Profile, Requirement, RequirementOperator, Resources
 from bigfleet_lab.simcluster.errors import WorkloadError
 
 OnChange = Callable[[str], None]
@@ -44,7 +44,7 @@ class WorkObject:
     def compares(self) -> bool:
         """Whether it uses Gt or Lt, which an older shard does not know."""
         return any(
-            requirement.operator in (Operator.GT, Operator.LT)
+            requirement.operator in (RequirementOperator.GT, RequirementOperator.LT)
             for requirement in self.profile.requirements
         )
 

@@ -18,10 +18,10 @@ from bigfleet.model import (
     LABEL_ZONE,
     MachineState,
     Need,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Resources,
 )
 from bigfleet.scenario.document import RACK_LABEL, SHRUNK_AT, MachineRecord, Scenario
@@ -159,13 +159,15 @@ class Builder:
         group: str = "",
     ) -> int:
         """Add a need for machines like those of a rack; its number."""
-        requirements = [Requirement.of(LABEL_INSTANCE_TYPE, Operator.IN, [rack.type.name])]
+        requirements = [
+            Requirement.of(LABEL_INSTANCE_TYPE, RequirementOperator.IN, [rack.type.name])
+        ]
         if pool:
-            requirements.append(Requirement.of(POOL_LABEL, Operator.IN, [rack.pool]))
+            requirements.append(Requirement.of(POOL_LABEL, RequirementOperator.IN, [rack.pool]))
         if zone is not None:
-            requirements.append(Requirement.of(LABEL_ZONE, Operator.IN, [zone]))
+            requirements.append(Requirement.of(LABEL_ZONE, RequirementOperator.IN, [zone]))
         if together:
-            requirements.append(Requirement.of(RACK_LABEL, Operator.SAME))
+            requirements.append(Requirement.of(RACK_LABEL, RequirementOperator.SAME))
         # Rows that are alike but for their penalty are told apart by it; where a group tells them
         # apart, equal penalties let rows share a profile, as replicas of one job do.
         pick = 1 if group else len(self.needs)

@@ -18,10 +18,10 @@ from bigfleet.model import (
     LABEL_ZONE,
     CapacityType,
     Need,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Resources,
     Spread,
     SpreadMode,
@@ -169,14 +169,14 @@ class RowMaker:
         zone: int | None = None
         if not wide and rng.random() < shape.by_zone and pool.by_zone:
             zone = rng.choice(sorted(pool.by_zone))
-            requirements.append(Requirement.of(LABEL_ZONE, Operator.IN, [f"z-{zone}"]))
+            requirements.append(Requirement.of(LABEL_ZONE, RequirementOperator.IN, [f"z-{zone}"]))
         if rng.random() < shape.by_rack:
             racks = max(1, shape.machines // shape.rack_size)
             shunned = [rack_name(rng.randrange(racks))]
-            requirements.append(Requirement.of(RACK_LABEL, Operator.NOT_IN, shunned))
+            requirements.append(Requirement.of(RACK_LABEL, RequirementOperator.NOT_IN, shunned))
         if gang:
             key = RACK_LABEL if rng.random() < 0.8 else LABEL_ZONE
-            requirements.append(Requirement.of(key, Operator.SAME))
+            requirements.append(Requirement.of(key, RequirementOperator.SAME))
         return Profile.of(
             requirements,
             [] if gang or rng.random() >= shape.spread else [self._spread()],
@@ -194,14 +194,18 @@ class RowMaker:
                 return []
             kinds = sorted({p.capacity_type.label for p in rng.choices(self.pools, k=2)})
             kinds = sorted({*kinds, pool.capacity_type.label})
-            return [Requirement.of(LABEL_CAPACITY_TYPE, Operator.IN, kinds)]
+            return [Requirement.of(LABEL_CAPACITY_TYPE, RequirementOperator.IN, kinds)]
         if draw < shape.anywhere + shape.several_types:
             names = {p.type.name for p in rng.choices(self.pools, k=rng.randint(1, 3))}
-            return [Requirement.of(LABEL_INSTANCE_TYPE, Operator.IN, {pool.type.name, *names})]
+            return [
+                Requirement.of(
+                    LABEL_INSTANCE_TYPE, RequirementOperator.IN, {pool.type.name, *names}
+                )
+            ]
         names = {pool.name}
         if rng.random() < shape.several_pools:
             names |= {p.name for p in rng.choices(self.pools, k=rng.randint(1, 4))}
-        return [Requirement.of(POOL_LABEL, Operator.IN, names)]
+        return [Requirement.of(POOL_LABEL, RequirementOperator.IN, names)]
 
     def _spread(self) -> Spread:
         rng, shape = self.rng, self.shape

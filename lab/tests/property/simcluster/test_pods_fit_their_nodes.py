@@ -6,13 +6,20 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigfleet.model import LABEL_ZONE, Operator, Profile, Requirement, Spread, matches_all
+from bigfleet.model import (
+    LABEL_ZONE,
+    Profile,
+    Requirement,
+    RequirementOperator,
+    Spread,
+    matches_all,
+)
 from bigfleet_lab.simcluster import Workload, WorkObject
 from bigfleet_lab.simcluster.nodes import Node, Nodes, Phase
 from bigfleet_lab.simcluster.placing import Placing
 
-ZONAL = Profile.of([Requirement.of(LABEL_ZONE, Operator.IN, ["a"])])
-GANG = Profile.of([Requirement.of(LABEL_ZONE, Operator.SAME)])
+ZONAL = Profile.of([Requirement.of(LABEL_ZONE, RequirementOperator.IN, ["a"])])
+GANG = Profile.of([Requirement.of(LABEL_ZONE, RequirementOperator.SAME)])
 SPREAD = Profile.of(spread=[Spread(LABEL_ZONE, 1)])
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from bigfleet.model import (
     LABEL_ZONE,
-    Operator,
     PenaltyBucket,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadMode,
     size_class,
@@ -26,12 +26,15 @@ PROFILES = [
     Profile.of(priority=1),
     Profile.of(priority=1, interruption=PenaltyBucket.ZERO),
     Profile.of(
-        [Requirement.of("b", Operator.IN, ["2", "1"]), Requirement.of("a", Operator.EXISTS)]
+        [
+            Requirement.of("b", RequirementOperator.IN, ["2", "1"]),
+            Requirement.of("a", RequirementOperator.EXISTS),
+        ]
     ),
     Profile.of(spread=[Spread(LABEL_ZONE, 1)]),
     Profile.of(spread=[Spread(LABEL_ZONE, 1, SpreadMode.SCHEDULE_ANYWAY)]),
     Profile.of(),
-    Profile.of([Requirement.of(LABEL_ZONE, Operator.SAME)]),
+    Profile.of([Requirement.of(LABEL_ZONE, RequirementOperator.SAME)]),
 ]
 REQUESTS = [{"cpu": 100}, {"cpu": 128}, {"cpu": 129}, {"cpu": 100, "memory": 2**30 * 1000}]
 

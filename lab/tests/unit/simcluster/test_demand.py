@@ -6,9 +6,9 @@ import pytest
 
 from bigfleet.model import (
     LABEL_ZONE,
-    Operator,
     Profile,
     Requirement,
+    RequirementOperator,
     Spread,
     SpreadMode,
     size_class,
@@ -18,7 +18,7 @@ from bigfleet_lab.simcluster.changing import Change, apply
 from bigfleet_lab.simcluster.rollup import RollUps, row_key
 
 PLAIN = Profile.of()
-GANG = Profile.of([Requirement.of(LABEL_ZONE, Operator.SAME)])
+GANG = Profile.of([Requirement.of(LABEL_ZONE, RequirementOperator.SAME)])
 
 
 def of(*replicas: int) -> Workload:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from bigfleet.model import Operator, Profile, Requirement
+from bigfleet.model import Profile, Requirement, RequirementOperator
 from bigfleet.wire.session import LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster import Behaviour, SimOperator, Workload
@@ -359,7 +359,7 @@ def test_a_sudden_shrink_is_told_like_any_other_demand() -> None:
 def test_rows_an_older_shard_cannot_read_are_left_out_after_three_silences() -> None:
     workload = Workload()
     workload.add(deployment(), 1)
-    comparing = Profile.of([Requirement.of("generation", Operator.GT, ["3"])])
+    comparing = Profile.of([Requirement.of("generation", RequirementOperator.GT, ["3"])])
     workload.add(deployment("modern", profile=comparing), 1)
 
     async def scene(shard: ScriptedShard, operator: SimOperator) -> None:

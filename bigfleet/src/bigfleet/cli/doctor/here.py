@@ -60,7 +60,7 @@ def engine() -> Finding:
     if missing(*ENGINE):
         return note("Engine", "not installed", "a shard needs it: pip install 'bigfleet[shard]'")
     from bigfleet.engine_warm_up import is_warm
-    from bigfleet.model.columns.keeping import home
+    from bigfleet.jit.cache import home
 
     if is_warm():
         return fine("Engine", f"compiled code is kept in {home()}")

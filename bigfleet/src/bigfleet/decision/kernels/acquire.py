@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bigfleet.decision.kernels.amounts import compare_cost, covered, subtract
-from bigfleet.decision.kernels.balanced import over_one_column, take_balanced
+from bigfleet.decision.kernels.balanced_takes import over_one_column, take_balanced
 from bigfleet.decision.kernels.heads import (
     CHAINED,
     best_head,
@@ -13,27 +13,27 @@ from bigfleet.decision.kernels.heads import (
     rate_heads,
     set_head,
 )
+from bigfleet.decision.kernels.index_sort import sort_index
 from bigfleet.decision.kernels.layout import (
     SPECULATIVE,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
-from bigfleet.decision.kernels.sorting import sort_index
 from bigfleet.decision.kernels.stamps import stamp_new
-from bigfleet.decision.kernels.supply import take
-from bigfleet.model.columns.jit import inner
+from bigfleet.decision.kernels.supply import use_machine
+from bigfleet.jit.decorators import inner
 
 
 @inner
 def acquire(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, planned: bool,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, planned: bool,
 ) -> int:  # fmt: skip
     """Take machines until ``sc.left`` is covered or none is left; how many (``sc.takes``)."""
     width = ro.width[r]
@@ -63,12 +63,12 @@ def acquire(
 
 @inner
 def _take_head(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, h: int, takes: int, planned: bool,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, h: int, takes: int, planned: bool,
 ) -> None:  # fmt: skip
     """Take a head, and let the next machine of its bucket or chain stand there."""
     m = sc.head[h]
-    take(ma, cl, ro, fa, wo, r, m, 1)
+    use_machine(ma, cl, ro, fa, wo, r, m, 1)
     sc.takes[takes] = m
     subtract(sc, ma.cls[m], sc.left, ro.width[r], 1)
     at = sc.head_at[h]
@@ -83,8 +83,8 @@ def _take_head(
 
 @inner
 def _take_run(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, best: int, heads: int, takes: int, planned: bool,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, best: int, heads: int, takes: int, planned: bool,
 ) -> int:  # fmt: skip
     """Take on from the heads that cost the same as the best, while nothing else can win.
 
@@ -122,9 +122,16 @@ def _take_run(
 
 @inner
 def give_back(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, takes: int
+    ma: MachineArrays,
+    cl: ClassArrays,
+    ro: Rows,
+    fa: Facts,
+    wo: Work,
+    sc: Scratch,
+    r: int,
+    takes: int,
 ) -> int:
-    """Drop takes that turned out redundant, dearest first, later takes first on ties.
+    """Drop takes that turned out redundant, most expensive first, later takes first on ties.
 
     Also where the skew would keep one: credit ignores skew, so the next cycle would give it up.
     """
@@ -137,13 +144,13 @@ def give_back(
             possible = True
     if not possible:
         return takes
-    dearest_first(ma, cl, ro, sc, r, 0, takes)
+    most_expensive_first(ma, cl, ro, sc, r, 0, takes)
     for i in range(takes):
         t = sc.sorted[i]
         m = sc.takes[t]
         if not _redundant(ma, sc, width, m):
             continue
-        take(ma, cl, ro, fa, wo, r, m, -1)
+        use_machine(ma, cl, ro, fa, wo, r, m, -1)
         subtract(sc, ma.cls[m], sc.left, width, -1)
         sc.takes[t] = -1
     kept = 0
@@ -155,8 +162,8 @@ def give_back(
 
 
 @inner
-def dearest_first(
-    ma: Machines, cl: Classes, ro: Rows, sc: Scratch, r: int, lo: int, hi: int
+def most_expensive_first(
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, sc: Scratch, r: int, lo: int, hi: int
 ) -> None:
     """Order ``sc.takes[lo:hi]`` by cost: offsets from ``lo`` in ``sc.sorted``; ties last first."""
     for i in range(hi - lo):
@@ -168,7 +175,7 @@ def dearest_first(
 
 
 @inner
-def _redundant(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
+def _redundant(ma: MachineArrays, sc: Scratch, width: int, m: int) -> bool:
     """The rest covers without it."""
     c = ma.cls[m]
     for j in range(width):
@@ -178,7 +185,7 @@ def _redundant(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
 
 
 @inner
-def commit(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, takes: int) -> None:
+def commit(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, takes: int) -> None:
     """What was taken becomes the row's."""
     for t in range(takes):
         m = sc.takes[t]

@@ -11,18 +11,18 @@ from bigfleet.decision.kernels.layout import (
     COVERS_UNIT,
     I64,
     OFFERS_ALL,
-    Classes,
+    ClassArrays,
     Facts,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
-from bigfleet.model.columns.jit import inner
+from bigfleet.jit.decorators import inner
 
 
 @inner
-def look_at(cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> int:
+def look_at(cl: ClassArrays, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> int:
     """Fill what class ``c`` gives to row ``r``; returns its flags."""
     if sc.give_row[c] == r:
         return sc.give_flags[c]
@@ -74,13 +74,13 @@ def subtract(sc: Scratch, c: int, left: I64, width: int, times: int) -> None:
 
 
 @inner
-def fits(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
+def fits(ma: MachineArrays, ro: Rows, fa: Facts, r: int, m: int) -> bool:
     """The machine holds all requirements of the row."""
     return bool(fa.matches[ro.match[r], ma.cls[m]]) and holds_masks(ma, ro, r, m)
 
 
 @inner
-def holds_masks(ma: Machines, ro: Rows, r: int, m: int) -> bool:
+def holds_masks(ma: MachineArrays, ro: Rows, r: int, m: int) -> bool:
     """The machine holds what the row asks of topology columns."""
     for i in range(ro.masks[r], ro.masks[r + 1]):
         k = ro.mask[i]
@@ -90,7 +90,7 @@ def holds_masks(ma: Machines, ro: Rows, r: int, m: int) -> bool:
 
 
 @inner
-def domain_of(ma: Machines, fa: Facts, key: int, m: int) -> int:
+def domain_of(ma: MachineArrays, fa: Facts, key: int, m: int) -> int:
     """The machine's domain under a domain key, -1 for none."""
     column = fa.domain_column[key]
     if column >= 0:
@@ -99,7 +99,7 @@ def domain_of(ma: Machines, fa: Facts, key: int, m: int) -> int:
 
 
 @inner
-def in_domain(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int) -> bool:
+def in_domain(ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, r: int, m: int) -> bool:
     """A plain row takes machines from anywhere, a gang only from its domain."""
     key = ro.domain_key[r]
     if key < 0:

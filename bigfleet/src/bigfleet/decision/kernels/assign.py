@@ -18,24 +18,24 @@ from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     DRAINING,
     I64,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
+from bigfleet.decision.kernels.leftovers_by_domain import renew_places
 from bigfleet.decision.kernels.loose import claim_loose, group_loose
-from bigfleet.decision.kernels.places import renew_places
-from bigfleet.model.columns.jit import inner
+from bigfleet.jit.decorators import inner
 
 
 @inner
 def credit_stamped(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, rows: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, rows: int,
 ) -> None:  # fmt: skip
     """Round one for plain rows: the same fingerprint first, then the same key."""
     for r in range(rows):
@@ -52,8 +52,8 @@ def credit_stamped(
 
 @inner
 def list_loose(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, ho: Holdings, wo: Work, sc: Scratch,
-    rows: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, ho: Holdings, wo: Work,
+    sc: Scratch, rows: int,
 ) -> None:  # fmt: skip
     """What round one left, for clusters with a row that is not covered yet."""
     wanted = np.zeros(len(ho.loose_at) - 1, np.int64)
@@ -72,8 +72,8 @@ def list_loose(
 
 @inner
 def credit_gangs(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, rows: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, rows: int,
 ) -> None:  # fmt: skip
     """Round one for gangs, each in the domain it chooses."""
     sizes = np.zeros(4, np.int64)
@@ -109,8 +109,8 @@ def _shares_stamps(ids: Identities, ro: Rows, fa: Facts, r: int) -> bool:
 
 @inner
 def credit_loose(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, rows: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, rows: int,
 ) -> None:  # fmt: skip
     """Round two for all rows."""
     for r in range(rows):
@@ -122,8 +122,8 @@ def credit_loose(
 
 @inner
 def keep_leaving(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> None:  # fmt: skip
     """The old need of a leaving machine may claim it last of all: the drain is called off."""
     if covered(wo.left[r], ro.width[r]) or len(ho.leaving) == 0:
@@ -145,8 +145,8 @@ def keep_leaving(
 
 @inner
 def expect(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> None:  # fmt: skip
     """Mark what is on its way to this row and still needed: Draining first, then by id.
 
@@ -186,8 +186,8 @@ def expect(
 
 @inner
 def serve_plain(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> int:  # fmt: skip
     """A plain row's takes, redundant ones given back; not committed yet."""
     width = ro.width[r]
@@ -199,8 +199,8 @@ def serve_plain(
 
 @inner
 def _serve_rest_as_gangs(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, sub_row: int, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, sub_row: int, sizes: I64,
 ) -> None:  # fmt: skip
     """What a folded row could not place on whole machines is tried as gangs, last members first."""
     missing = wo.left[r, 0]
@@ -220,8 +220,8 @@ def _serve_rest_as_gangs(
 
 @inner
 def serve_row(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, sub_row: int, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, sub_row: int, sizes: I64,
 ) -> None:  # fmt: skip
     """One row's whole turn."""
     keep_leaving(ma, cl, ids, ro, fa, ho, wo, sc, r)
@@ -238,8 +238,8 @@ def serve_row(
 
 @inner
 def assign(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, first: int, last: int, sub_rows: I64, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, first: int, last: int, sub_rows: I64, sizes: I64,
 ) -> None:  # fmt: skip
     """The serial pass over rows first..last-1; it defines the outcome."""
     for r in range(first, last):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigfleet.decision.kernels.index_sort import sort_index
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     CONFIGURING,
@@ -21,17 +22,16 @@ from bigfleet.decision.kernels.layout import (
     MOST_MONEY,
     SPECULATIVE,
     UNUSABLE,
-    Classes,
+    ClassArrays,
     Identities,
-    Machines,
+    MachineArrays,
     Scratch,
 )
-from bigfleet.decision.kernels.sorting import sort_index
-from bigfleet.model.columns.jit import inner, jit
+from bigfleet.jit.decorators import inner, jit
 
 
 @inner
-def counting_cluster(ma: Machines, ids: Identities, m: int) -> int:
+def counting_cluster(ma: MachineArrays, ids: Identities, m: int) -> int:
     """The cluster a machine counts for, or -1."""
     if ma.flags[m] & (UNUSABLE | LEAVING):
         return -1
@@ -54,7 +54,7 @@ def owner_of(ids: Identities, identity: int) -> int:
 
 @jit
 def survey(
-    ma: Machines, cl: Classes, ids: Identities, rows: int, used: I64, spend: I64
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, rows: int, used: I64, spend: I64
 ) -> tuple[I64, I64]:
     """Counts: exact holdings by row; free machines by bucket."""
     classes = len(cl.price)
@@ -91,7 +91,7 @@ def starts(counts: I64) -> I64:
 
 @jit
 def gather(
-    ma: Machines, ids: Identities, exact_at: I64, bucket_at: I64
+    ma: MachineArrays, ids: Identities, exact_at: I64, bucket_at: I64
 ) -> tuple[I32, I32, I32, I32, I32, I32]:
     """The lists themselves: exact holdings, buckets, and what is rare, still ungrouped."""
     exact = np.empty(exact_at[-1], np.int32)
@@ -138,8 +138,10 @@ def gather(
 
 
 @inner
-def fill_loose(ma: Machines, ids: Identities, claim: I32, wanted: I64, at: I64, found: I32) -> None:
-    """Counting machines nobody has claimed yet, by cluster, for clusters that want any."""
+def fill_loose(
+    ma: MachineArrays, ids: Identities, claim: I32, wanted: I64, at: I64, found: I32
+) -> None:
+    """Counting machines that no row has claimed yet, by cluster, for clusters that want any."""
     for i in range(len(at)):
         at[i] = 0
     for m in ma.order:
@@ -163,7 +165,7 @@ def fill_loose(ma: Machines, ids: Identities, claim: I32, wanted: I64, at: I64, 
 
 @jit
 def order_idle_buckets(
-    ma: Machines, ids: Identities, sc: Scratch, bucket: I32, bucket_at: I64
+    ma: MachineArrays, ids: Identities, sc: Scratch, bucket: I32, bucket_at: I64
 ) -> None:
     """Idle machines by reclamation penalty, then id: a valuable one is spent last."""
     for c in range((len(bucket_at) - 1) // 2):
@@ -186,14 +188,14 @@ def order_idle_buckets(
 
 
 @inner
-def penalty_rank(ma: Machines, ids: Identities, m: int) -> int:
+def penalty_rank(ma: MachineArrays, ids: Identities, m: int) -> int:
     """Absent and zero are one value; an unstamped machine has none to protect."""
     stamp = ma.stamp[m]
     return 1 if stamp < 0 else max(1, ids.reclamation[stamp])
 
 
 @jit
-def in_id_order(ma: Machines, size: int) -> I32:
+def in_id_order(ma: MachineArrays, size: int) -> I32:
     """All free machines in the order of their ids."""
     found = np.empty(size, np.int32)
     count = 0
@@ -205,7 +207,7 @@ def in_id_order(ma: Machines, size: int) -> I32:
 
 
 @jit
-def by_domain(ma: Machines, free: I32, column: int, base: int, at: I64, out: I32) -> None:
+def by_domain(ma: MachineArrays, free: I32, column: int, base: int, at: I64, out: I32) -> None:
     """Free machines by their value of a topology column; without one they are in no list."""
     values = ma.columns[column]
     at[:] = 0

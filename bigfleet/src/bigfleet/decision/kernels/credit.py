@@ -10,30 +10,30 @@ import numpy as np
 
 from bigfleet.decision.kernels.amounts import covered, fits, in_domain, look_at, reduces, subtract
 from bigfleet.decision.kernels.classify import counting_cluster, penalty_rank
+from bigfleet.decision.kernels.index_sort import sort_index
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     CONFIGURING,
     COVERS_UNIT,
     I32,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
-from bigfleet.decision.kernels.sorting import sort_index
 from bigfleet.decision.kernels.spread import count_claim, count_claims
 from bigfleet.decision.kernels.stamps import name_claim, restamp
-from bigfleet.model.columns.jit import inner
+from bigfleet.jit.decorators import inner
 
 
 @inner
 def claim_exact(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> None:  # fmt: skip
     """Round one: machines stamped for exactly this row."""
     lo, hi = ho.exact_at[r], ho.exact_at[r + 1]
@@ -43,8 +43,8 @@ def claim_exact(
 
 @inner
 def _claim_all(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, r: int,
-    lo: int, hi: int,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
+    r: int, lo: int, hi: int,
 ) -> bool:  # fmt: skip
     """The usual case in few steps: a plain row that needs every machine it holds.
 
@@ -85,8 +85,8 @@ def _claim_all(
 
 @inner
 def claim_key(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> None:  # fmt: skip
     """Round one, second part: stamps of the same key with another fingerprint."""
     if covered(wo.left[r], ro.width[r]):
@@ -112,7 +112,7 @@ def claim_key(
 
 @inner
 def claim_from(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, machines: I32, lo: int, hi: int,
 ) -> None:  # fmt: skip
     """Claim from a list while the deficit gets smaller: covering machines first, in order."""
@@ -144,7 +144,7 @@ def claim_from(
 
 @inner
 def keep_from(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, size: int,
 ) -> None:  # fmt: skip
     """Claim leaving machines back (``sc.takes``), and remember that their drains are called off."""
@@ -156,7 +156,7 @@ def keep_from(
 
 @inner
 def claim(
-    ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, m: int
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, m: int
 ) -> None:
     """Count a machine that is already the cluster's for a row."""
     exact = ma.stamp[m] >= 0 and ids.exact[ma.stamp[m]] == r
@@ -170,7 +170,7 @@ def claim(
 
 
 @inner
-def _needs_all(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> bool:
+def _needs_all(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> bool:
     """Every candidate is needed whatever the order: without the smallest, it is not covered."""
     for j in range(ro.width[r]):
         total, least = 0, np.int64(1) << 62
@@ -185,9 +185,9 @@ def _needs_all(ma: Machines, ro: Rows, wo: Work, sc: Scratch, r: int, size: int)
 
 @inner
 def _put_in_order(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, sc: Scratch, r: int, size: int
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, sc: Scratch, r: int, size: int
 ) -> None:
-    """Serving first; of before a shrink the dearest last; later ones in the order they came."""
+    """Serving first; of before a shrink the most expensive last; later ones as they came."""
     for i in range(size):
         m = sc.cand[i]
         state = ma.state[m]
@@ -210,7 +210,7 @@ def _put_in_order(
 
 @inner
 def hold_old_domains(
-    ma: Machines, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int
 ) -> None:
     """A gang that moves keeps its old machines until the new ones serve."""
     key = ids.key[ro.member[ro.members[r]]]
@@ -230,7 +230,7 @@ def hold_old_domains(
 
 @inner
 def _hold_one(
-    ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int, pass_: int,
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int, pass_: int,
     serving: bool,
 ) -> bool:  # fmt: skip
     if pass_ == 0:

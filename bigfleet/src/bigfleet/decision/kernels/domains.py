@@ -1,4 +1,4 @@
-"""Free capacity per domain for gangs; what might yield there is in `yielding`.
+"""Free capacity per domain for gangs; what might yield there is in `preemptible_sums`.
 
 Free capacity of a topology column is kept as sums per domain for each *type* of gang (same
 requirements and unit), brought up to date from the log of takes when a gang of that type looks.
@@ -12,28 +12,28 @@ from bigfleet.decision.kernels.layout import (
     I64,
     IDLE,
     SPECULATIVE,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
 from bigfleet.decision.kernels.supply import available, may_create, suits
-from bigfleet.model.columns.jit import inner
+from bigfleet.jit.decorators import inner
 
 
 @inner
-def _owned(ids: Identities, ma: Machines, m: int) -> bool:
+def _owned(ids: Identities, ma: MachineArrays, m: int) -> bool:
     """A stamped Idle machine of a live row is looked at by itself, not as part of a sum."""
     return bool(ma.state[m] == IDLE and owner_of(ids, ma.stamp[m]) >= 0)
 
 
 @inner
 def _add(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, slot: int, m: int, sign: int,
 ) -> None:  # fmt: skip
     c = ma.cls[m]
@@ -69,8 +69,8 @@ def _list_domains(sc: Scratch, slot: int) -> None:
 
 @inner
 def free_sums(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> int:  # fmt: skip
     """The slot with the free capacity per domain for this type of gang, as of now."""
     kind = ro.gang_type[r]
@@ -110,8 +110,8 @@ def limits_bind(fa: Facts, wo: Work) -> bool:
 
 @inner
 def limited_sums(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, planned: bool,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, planned: bool,
 ) -> int:  # fmt: skip
     """Free capacity per domain under limits that bind: walked machine by machine.
 
@@ -151,7 +151,7 @@ def limited_sums(
 
 
 @inner
-def _charge(cl: Classes, wo: Work, c: int, sign: int) -> None:
+def _charge(cl: ClassArrays, wo: Work, c: int, sign: int) -> None:
     wo.used[cl.pool[c]] += sign
     if cl.elastic[c]:
         wo.spend[0] += sign * cl.price[c]

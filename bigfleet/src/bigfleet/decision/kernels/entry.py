@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigfleet.decision.kernels.after_preempt import charge_losses, give_back_after_moves
 from bigfleet.decision.kernels.assign import (
     assign,
     credit_gangs,
@@ -18,11 +19,11 @@ from bigfleet.decision.kernels.assign import (
 from bigfleet.decision.kernels.layout import (
     I32,
     I64,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Victims,
@@ -30,15 +31,15 @@ from bigfleet.decision.kernels.layout import (
 )
 from bigfleet.decision.kernels.preempt import preempt
 from bigfleet.decision.kernels.propose import broker, propose
-from bigfleet.decision.kernels.settle import charge_losses, give_back_after_moves
-from bigfleet.model.columns.jit import jit
+from bigfleet.jit.decorators import jit
 
 CREDIT, ASSIGN, PROPOSE, COMMIT, PREEMPT = range(5)
 
 
 @jit
 def run(
-    stage: int, ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    stage: int, ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts,
+    ho: Holdings,
     wo: Work, sc: Scratch, vi: Victims, first: int, last: int, sub_rows: I64, count: I32,
     proposed: I32, at: I64, base: I64, limits: int,
 ) -> None:  # fmt: skip

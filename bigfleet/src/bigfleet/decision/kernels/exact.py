@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from bigfleet.decision.kernels.layout import I64
-from bigfleet.model.columns.jit import inner, jit
+from bigfleet.jit.decorators import inner, jit
 
 _BITS = 30
 _MASK = (1 << _BITS) - 1

@@ -5,6 +5,14 @@ from __future__ import annotations
 from bigfleet.decision.kernels.acquire import acquire, commit, give_back, note
 from bigfleet.decision.kernels.amounts import covered, domain_of, fits, look_at, subtract
 from bigfleet.decision.kernels.classify import owner_of
+from bigfleet.decision.kernels.domain_order import (
+    covers,
+    here,
+    insert,
+    listed,
+    present,
+    some_domain_covers,
+)
 from bigfleet.decision.kernels.domains import free_sums, limited_sums, limits_bind
 from bigfleet.decision.kernels.layout import (
     I64,
@@ -14,40 +22,32 @@ from bigfleet.decision.kernels.layout import (
     PLACE_CREDITABLE,
     PLACE_DOMAIN,
     PLACE_HELD_AT,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
-from bigfleet.decision.kernels.places import make_places
-from bigfleet.decision.kernels.ranking import (
-    covers,
-    here,
-    insert,
-    listed,
-    present,
-    some_domain_covers,
-)
-from bigfleet.decision.kernels.supply import available, suits, take
-from bigfleet.decision.kernels.yielding import (
+from bigfleet.decision.kernels.leftovers_by_domain import make_places
+from bigfleet.decision.kernels.preemptible_sums import (
     add_yield,
     holds_in_domain,
     might_yield,
     tells_by_domain,
     yield_sums,
 )
-from bigfleet.model.columns.jit import inner
+from bigfleet.decision.kernels.supply import available, suits, use_machine
+from bigfleet.jit.decorators import inner
 
 STAMPED, OTHER, OWNED = 0, 1, 2
 
 
 @inner
 def _put(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int, part: int,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int, part: int,
     sizes: I64,
 ) -> None:  # fmt: skip
     """Add one machine to its domain's part; ``sizes[0]`` counts the domains touched."""
@@ -58,7 +58,7 @@ def _put(
 
 @inner
 def _put_many(
-    cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, domain: int, c: int, part: int,
+    cl: ClassArrays, ro: Rows, fa: Facts, sc: Scratch, r: int, domain: int, c: int, part: int,
     count: int, sizes: I64,
 ) -> None:  # fmt: skip
     look_at(cl, ro, fa, sc, r, c)
@@ -85,8 +85,8 @@ def _put_many(
 
 @inner
 def holdings(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, sizes: I64,
 ) -> None:  # fmt: skip
     """What is stamped for the gang in any state, and what else of the cluster it could credit."""
     sc.clock[0] += 1
@@ -118,14 +118,14 @@ def holdings(
 
 
 @inner
-def _in_places(cl: Classes, ro: Rows, r: int, owner: int, c: int) -> bool:
+def _in_places(cl: ClassArrays, ro: Rows, r: int, owner: int, c: int) -> bool:
     """A machine stamped for the gang was counted among others: a plain row, folded, owns it too."""
     return ro.domain_key[owner] < 0 and not (ro.interruption[r] == PINNED and cl.risky[c])
 
 
 @inner
 def _take_out(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int, sizes: I64
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int, sizes: I64
 ) -> None:
     """What is stamped for the gang does not count among others as well."""
     domain = domain_of(ma, fa, ro.domain_key[r], m)
@@ -135,8 +135,8 @@ def _take_out(
 
 @inner
 def _put_others(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, key: int, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, key: int, sizes: I64,
 ) -> bool:  # fmt: skip
     """Add what else the gang could credit; whether by places, its own stamps included."""
     cluster, domain_key = ro.cluster[r], ro.domain_key[r]
@@ -154,7 +154,7 @@ def _put_others(
 
 
 @inner
-def _creditable_place(cl: Classes, ro: Rows, fa: Facts, ho: Holdings, r: int, p: int) -> bool:
+def _creditable_place(cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, r: int, p: int) -> bool:
     c = ho.place[p, PLACE_CLASS]
     if not ho.place[p, PLACE_CREDITABLE] or not fa.matches[ro.match[r], c]:
         return False
@@ -163,8 +163,8 @@ def _creditable_place(cl: Classes, ro: Rows, fa: Facts, ho: Holdings, r: int, p:
 
 @inner
 def _creditable(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int,
-    key: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int,
+    m: int, key: int,
 ) -> bool:  # fmt: skip
     """Unclaimed, of the cluster, not another gang's, and allowed for pinned demand."""
     if wo.claim[m] >= 0 or not fits(ma, ro, fa, r, m):
@@ -180,8 +180,8 @@ def _creditable(
 
 @inner
 def choose(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, planned: bool, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, planned: bool, sizes: I64,
 ) -> None:  # fmt: skip
     """Rank all domains; ``planned`` keeps off what earlier gangs have set aside.
 
@@ -229,8 +229,8 @@ def _all_given(amounts: I64, width: int) -> bool:
 
 @inner
 def _add_owned_idle(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, planned: bool, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, planned: bool, sizes: I64,
 ) -> None:  # fmt: skip
     """Idle machines stamped for other live rows, where this gang may take them."""
     key = ids.key[ro.member[ro.members[r]]]
@@ -244,8 +244,8 @@ def _add_owned_idle(
 
 @inner
 def _without_mine(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, sign: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, sign: int,
 ) -> None:  # fmt: skip
     """What the gang can credit anyway is not counted a second time among what might yield.
 
@@ -274,8 +274,8 @@ def _without_mine(
 
 @inner
 def _correct(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int, m: int,
-    sign: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int,
+    m: int, sign: int,
 ) -> None:  # fmt: skip
     domain = domain_of(ma, fa, ro.domain_key[r], m)
     if domain >= 0 and might_yield(ma, cl, ids, ro, fa, sc, r, m):
@@ -284,7 +284,7 @@ def _correct(
 
 @inner
 def _correct_place(
-    cl: Classes, ro: Rows, fa: Facts, ho: Holdings, sc: Scratch, r: int, p: int, sign: int
+    cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, sc: Scratch, r: int, p: int, sign: int
 ) -> None:
     domain, c = ho.place[p, PLACE_DOMAIN], ho.place[p, PLACE_CLASS]
     if ho.place[p, PLACE_HELD_AT] >= ro.priority[r] or not _creditable_place(cl, ro, fa, ho, r, p):
@@ -298,8 +298,8 @@ def _correct_place(
 
 @inner
 def gang_takes(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, planned: bool,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, planned: bool,
 ) -> int:  # fmt: skip
     """All the gang lacks in its domain, or nothing; ``sc.left`` is then what is left over."""
     width = ro.width[r]
@@ -322,7 +322,7 @@ def gang_takes(
     takes = acquire(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
     if planned or not covered(sc.left, width):
         for t in range(takes):
-            take(ma, cl, ro, fa, wo, r, sc.takes[t], -1)
+            use_machine(ma, cl, ro, fa, wo, r, sc.takes[t], -1)
         if not covered(sc.left, width):
             takes = 0
     return takes
@@ -330,8 +330,8 @@ def gang_takes(
 
 @inner
 def _subtract_coming(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> None:  # fmt: skip
     """What is leaving or Draining for the gang in its domain counts as completing it."""
     key = ids.key[ro.member[ro.members[r]]]
@@ -346,8 +346,8 @@ def _subtract_coming(
 
 @inner
 def choose_in_credit(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, sizes: I64,
 ) -> None:  # fmt: skip
     """A gang with something to credit chooses now; one with nothing chooses at its turn."""
     holdings(ma, cl, ids, ro, fa, ho, wo, sc, r, sizes)
@@ -363,8 +363,8 @@ def choose_in_credit(
 
 @inner
 def serve_gang(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, sizes: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, sizes: I64,
 ) -> None:  # fmt: skip
     """A gang's turn: choose if it has not, then take all it lacks or none."""
     if not wo.chosen[r] and not covered(wo.left[r], ro.width[r]):

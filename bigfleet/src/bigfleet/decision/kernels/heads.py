@@ -13,18 +13,18 @@ from bigfleet.decision.kernels.classify import owner_of, penalty_rank
 from bigfleet.decision.kernels.layout import (
     I32,
     IDLE,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
 from bigfleet.decision.kernels.spread import drop_skewed, has_labels
 from bigfleet.decision.kernels.supply import available, may_create, reserved_for, suits
-from bigfleet.model.columns.jit import inner
+from bigfleet.jit.decorators import inner
 
 ABSENT, SKEWED, RESERVED, GOOD, CREATE, RISKY = -2, -1, 0, 1, 2, 3
 """Tiers of a head, best first; the negative ones cannot be taken in this step."""
@@ -37,8 +37,8 @@ in ``chain``, the last of them in ``head_end``."""
 
 @inner
 def next_in_bucket(
-    ma: Machines, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int, at: int,
-    end: int, planned: bool,
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int,
+    at: int, end: int, planned: bool,
 ) -> int:  # fmt: skip
     while at < end:
         m = ho.bucket[at]
@@ -52,8 +52,8 @@ def next_in_bucket(
 
 @inner
 def _add_head(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, sc: Scratch, r: int, heads: int, m: int,
-    at: int, end: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, sc: Scratch, r: int,
+    heads: int, m: int, at: int, end: int,
 ) -> int:  # fmt: skip
     c = ma.cls[m]
     sc.head_at[heads] = at
@@ -64,7 +64,7 @@ def _add_head(
 
 
 @inner
-def set_head(ma: Machines, ids: Identities, sc: Scratch, h: int, m: int) -> None:
+def set_head(ma: MachineArrays, ids: Identities, sc: Scratch, h: int, m: int) -> None:
     """What a step wants to know of a head, side by side."""
     sc.head[h] = m
     if m >= 0:
@@ -75,7 +75,7 @@ def set_head(ma: Machines, ids: Identities, sc: Scratch, h: int, m: int) -> None
 
 
 @inner
-def _refresh_front(ma: Machines, ids: Identities, ho: Holdings, wo: Work, b: int) -> None:
+def _refresh_front(ma: MachineArrays, ids: Identities, ho: Holdings, wo: Work, b: int) -> None:
     """Look up the first free machine of a bucket again."""
     end = ho.bucket_end[b]
     while wo.position[b] < end and wo.taken[ho.bucket[wo.position[b]]] >= 0:
@@ -93,7 +93,7 @@ def _refresh_front(ma: Machines, ids: Identities, ho: Holdings, wo: Work, b: int
 
 @inner
 def _lone_heads(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     r: int, heads: int, machines: I32, lo: int, hi: int, planned: bool,
 ) -> int:  # fmt: skip
     """Every machine of a list is a head, reserved ones excepted: they are there already."""
@@ -112,8 +112,8 @@ def _lone_heads(
 
 @inner
 def _chained_heads(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, heads: int, lo: int, hi: int, key: int, planned: bool,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, heads: int, lo: int, hi: int, key: int, planned: bool,
 ) -> int:  # fmt: skip
     """A head per domain of a spread in one bucket; what follows it there is no better anywhere."""
     first = heads
@@ -139,8 +139,8 @@ def _chained_heads(
 
 @inner
 def _reserved_heads(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, planned: bool,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, planned: bool,
 ) -> int:  # fmt: skip
     heads = 0
     for i in range(ro.members[r], ro.members[r + 1]):
@@ -172,8 +172,8 @@ def _spread_columns(ro: Rows, fa: Facts, r: int) -> tuple[int, int]:
 
 @inner
 def fill_heads(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, planned: bool,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, planned: bool,
 ) -> int:  # fmt: skip
     heads = _reserved_heads(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
     key = ro.domain_key[r]
@@ -214,7 +214,7 @@ def fill_heads(
 
 @inner
 def _front_head(
-    cl: Classes, ro: Rows, wo: Work, sc: Scratch, r: int, heads: int, b: int, c: int, at: int,
+    cl: ClassArrays, ro: Rows, wo: Work, sc: Scratch, r: int, heads: int, b: int, c: int, at: int,
     end: int,
 ) -> int:  # fmt: skip
     """The first machine of a bucket as a head, from what is known of it."""
@@ -231,7 +231,14 @@ def _front_head(
 
 @inner
 def rate_heads(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int
+    ma: MachineArrays,
+    cl: ClassArrays,
+    ro: Rows,
+    fa: Facts,
+    wo: Work,
+    sc: Scratch,
+    r: int,
+    heads: int,
 ) -> None:
     """The tier of every head in this step."""
     constrained = ro.spread[r] < ro.spread[r + 1]

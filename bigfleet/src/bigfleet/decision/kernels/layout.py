@@ -40,13 +40,13 @@ end of both; 1 where sequence numbers differ."""
     PLACE_DOMAIN, PLACE_CLASS, PLACE_HELD_AT, PLACE_CREDITABLE, PLACE_COUNT, PLACE_START,
     PLACE_NEXT,
 ) = range(7)  # fmt: skip
-"""Columns of ``Holdings.place``: what its machines have in common (see `places`), how many there
-are, where they begin in ``place_machine``, and another place of the same domain."""
+"""Columns of ``Holdings.place`` (see `leftovers_by_domain`): what its machines have in common, how
+many there are, where they begin in ``place_machine``, and another place of the same domain."""
 MOST_MONEY = (1 << 63) - 1
-"""Micro-dollars that are counted: prices that add up to more are as dear as this, and not less."""
+"""Micro-dollars that are counted: prices that add up to more count as this, and not less."""
 
 
-class Machines(NamedTuple):
+class MachineArrays(NamedTuple):
     """Columns of the fleet."""
 
     state: I8
@@ -64,7 +64,7 @@ class Machines(NamedTuple):
     """[topology column, machine]"""
 
 
-class Classes(NamedTuple):
+class ClassArrays(NamedTuple):
     """Columns over classes of machines."""
 
     offers: I64
@@ -78,7 +78,7 @@ class Classes(NamedTuple):
     cooling: U8
     pool: I32
     hold: I64
-    """how long an Idle machine waits before it is released; -1 for ever"""
+    """how long an Idle machine waits before it is released; -1 forever"""
     drain: F64
     """observed drain seconds, -1 before any observation"""
 
@@ -274,7 +274,7 @@ class Work(NamedTuple):
     cancel: I64
     """[0] is set from outside to end the decision early; what it has made is then not used"""
     counters: I64
-    """[0] Speculative machines taken; [1] proposals, [2] conflicts, [3] rows served anew"""
+    """[0] Speculative machines taken; [1] proposals, [2] conflicts, [3] rows served again"""
 
 
 class Victims(NamedTuple):
@@ -347,7 +347,7 @@ class Scratch(NamedTuple):
     yield_count: I64
     yield_type: I64
     groups: I64
-    """[group, 5]: machines that yield alike under one domain key, see `yielding`"""
+    """[group, 5]: machines that yield alike under one domain key, see `preemptible_sums`"""
     group_head: I32
     """per domain: its first group"""
     clock: I64

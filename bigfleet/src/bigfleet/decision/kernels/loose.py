@@ -22,6 +22,7 @@ from bigfleet.decision.kernels.amounts import (
 )
 from bigfleet.decision.kernels.classify import owner_of, penalty_rank
 from bigfleet.decision.kernels.credit import claim, claim_from
+from bigfleet.decision.kernels.index_sort import sift, sort_index
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     CONFIGURING,
@@ -36,18 +37,17 @@ from bigfleet.decision.kernels.layout import (
     GROUP_VARIED,
     I32,
     PINNED,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
-from bigfleet.decision.kernels.places import left_in_domain, make_places
-from bigfleet.decision.kernels.sorting import sift, sort_index
-from bigfleet.model.columns.jit import inner
+from bigfleet.decision.kernels.leftovers_by_domain import left_in_domain, make_places
+from bigfleet.jit.decorators import inner
 
 _PENALTIES = 32
 _KINDS = 2 * 3 * _PENALTIES
@@ -55,19 +55,21 @@ _KINDS = 2 * 3 * _PENALTIES
 
 
 @inner
-def state_rank(ma: Machines, m: int) -> int:
+def state_rank(ma: MachineArrays, m: int) -> int:
     """Configured before Configuring before Creating."""
     return 0 if ma.state[m] == CONFIGURED else (1 if ma.state[m] == CONFIGURING else 2)
 
 
 @inner
-def sequence_of(ma: Machines, m: int) -> int:
+def sequence_of(ma: MachineArrays, m: int) -> int:
     """The place of a machine's stamp in the order stamps were given; 0 without one."""
     return int(ma.sequence[m]) if ma.stamp[m] >= 0 else 0
 
 
 @inner
-def group_loose(ma: Machines, cl: Classes, ids: Identities, ho: Holdings, sc: Scratch) -> None:
+def group_loose(
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ho: Holdings, sc: Scratch
+) -> None:
     """Put the loose machines of every cluster into groups."""
     number = np.full(len(cl.price) * _KINDS, -1, np.int32)
     size = 0
@@ -112,7 +114,7 @@ def group_loose(ma: Machines, cl: Classes, ids: Identities, ho: Holdings, sc: Sc
 
 
 @inner
-def _kind(ma: Machines, ids: Identities, m: int) -> int:
+def _kind(ma: MachineArrays, ids: Identities, m: int) -> int:
     """The number of a machine's kind: machines of one kind are one group."""
     owned = 1 if owner_of(ids, ma.stamp[m]) >= 0 else 0
     return int(
@@ -121,7 +123,7 @@ def _kind(ma: Machines, ids: Identities, m: int) -> int:
 
 
 @inner
-def _open_group(ma: Machines, ids: Identities, group: I32, g: int, m: int) -> None:
+def _open_group(ma: MachineArrays, ids: Identities, group: I32, g: int, m: int) -> None:
     """A group without machines, for machines like this one."""
     group[g, GROUP_CLASS] = ma.cls[m]
     group[g, GROUP_OWNED] = owner_of(ids, ma.stamp[m]) >= 0
@@ -133,7 +135,7 @@ def _open_group(ma: Machines, ids: Identities, group: I32, g: int, m: int) -> No
 
 
 @inner
-def _order_by_stamp(ma: Machines, ho: Holdings, sc: Scratch, g: int) -> None:
+def _order_by_stamp(ma: MachineArrays, ho: Holdings, sc: Scratch, g: int) -> None:
     lo, hi = ho.group[g, GROUP_BY_ID], ho.group[g, GROUP_END]
     for i in range(hi - lo):
         m = ho.loose[lo + i]
@@ -147,8 +149,8 @@ def _order_by_stamp(ma: Machines, ho: Holdings, sc: Scratch, g: int) -> None:
 
 @inner
 def claim_loose(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> None:  # fmt: skip
     """Round two: the cluster's other machines, those stamped for no live row first.
 
@@ -182,8 +184,8 @@ def claim_loose(
 
 @inner
 def _claim_in_domain(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int,
-    left: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work,
+    sc: Scratch, r: int, left: int,
 ) -> None:  # fmt: skip
     """A gang's claims among the machines of its domain, which are in ``sc.chain``."""
     for wants_unit in range(1, -1, -1):
@@ -205,7 +207,8 @@ def _claim_in_domain(
 
 @inner
 def _groups_for(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, r: int
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
+    r: int
 ) -> int:  # fmt: skip
     """Groups of the row's cluster that may lower its deficit, in ``sc.cand``; how many."""
     cluster, key, width = ro.cluster[r], ro.domain_key[r], ro.width[r]
@@ -237,8 +240,8 @@ def _groups_for(
 
 @inner
 def _add_heads(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, r: int,
-    g: int, heads: int,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
+    r: int, g: int, heads: int,
 ) -> int:  # fmt: skip
     """The group's next machines: of those stamped before the row shrank, and of the later ones."""
     lo, end = ho.group[g, GROUP_BY_ID], ho.group[g, GROUP_END]
@@ -263,8 +266,8 @@ def _add_heads(
 
 @inner
 def _add_head(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, r: int,
-    g: int, heads: int, at: int, end: int, later: bool,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
+    r: int, g: int, heads: int, at: int, end: int, later: bool,
 ) -> int:  # fmt: skip
     sc.head[heads] = g
     sc.head_idle[heads] = later
@@ -277,8 +280,8 @@ def _add_head(
 
 @inner
 def _set_head(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch, r: int,
-    h: int,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
+    r: int, h: int,
 ) -> bool:  # fmt: skip
     """Let a head stand at the next machine the row can claim; False where there is none left."""
     later = sc.head_idle[h] == 1
@@ -310,8 +313,8 @@ def _set_head(
 
 @inner
 def _claim_best(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int, heads: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int, heads: int,
 ) -> None:  # fmt: skip
     """Claim from the heads, the best next, while the deficit gets smaller."""
     for h in range(heads):

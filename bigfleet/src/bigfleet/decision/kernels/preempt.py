@@ -17,8 +17,8 @@ from bigfleet.decision.kernels.amounts import (
     look_at,
     subtract,
 )
-from bigfleet.decision.kernels.balance import make_room
 from bigfleet.decision.kernels.classify import starts
+from bigfleet.decision.kernels.index_sort import sink
 from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     DO_NOT_DISRUPT,
@@ -26,25 +26,25 @@ from bigfleet.decision.kernels.layout import (
     I64,
     LEAVING,
     UNUSABLE,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Victims,
     Work,
 )
-from bigfleet.decision.kernels.sorting import sink
+from bigfleet.decision.kernels.preempt_spread import make_room
 from bigfleet.decision.kernels.spread import count_claim, has_room
 from bigfleet.decision.kernels.stamps import stamp_new, unname
-from bigfleet.decision.kernels.supply import satisfied, suits, take
-from bigfleet.model.columns.jit import inner, jit
+from bigfleet.decision.kernels.supply import satisfied, suits, use_machine
+from bigfleet.jit.decorators import inner, jit
 
 _VOLUNTARY = 600
 _UNSEEN = -2
-"""A head nobody has looked up yet; its bucket is in ``head_at``."""
+"""A head that was not looked up yet; its bucket is in ``head_at``."""
 
 
 @jit
@@ -61,7 +61,7 @@ def grace_of(gap: int) -> int:
 
 @jit
 def victim_lists(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work,
     profile_of_row: I32, profile_of_identity: I32, profiles: int,
 ) -> tuple[I64, I32, I64, I32]:  # fmt: skip
     """Excess by class, and victims by (class, profile of who holds them), each in id order."""
@@ -93,7 +93,7 @@ def victim_lists(
 
 @inner
 def _holder(
-    ma: Machines, ids: Identities, fa: Facts, wo: Work, profile_of_row: I32,
+    ma: MachineArrays, ids: Identities, fa: Facts, wo: Work, profile_of_row: I32,
     profile_of_identity: I32, m: int,
 ) -> int:  # fmt: skip
     """Profile of who holds a machine; -1 for excess, -2 for what cannot be taken."""
@@ -109,8 +109,8 @@ def _holder(
 
 @inner
 def preempt(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, vi: Victims, rows: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, vi: Victims, rows: int,
 ) -> None:  # fmt: skip
     """Every unmet row's turn, in the total order."""
     for r in range(rows):
@@ -132,7 +132,7 @@ def preempt(
         done = covered(sc.left, width)
         if ro.domain_key[r] >= 0 and not done:
             for t in range(free):
-                take(ma, cl, ro, fa, wo, r, sc.takes[t], -1)
+                use_machine(ma, cl, ro, fa, wo, r, sc.takes[t], -1)
             for t in range(free, picks):
                 wo.preempt[sc.takes[t]] = -1
             continue
@@ -147,8 +147,8 @@ def preempt(
 
 @inner
 def _missing(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
 ) -> None:  # fmt: skip
     """The row's deficit less what is on its way to it."""
     width = ro.width[r]
@@ -164,7 +164,7 @@ def _missing(
 
 
 @inner
-def _spare(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
+def _spare(ma: MachineArrays, sc: Scratch, width: int, m: int) -> bool:
     for j in range(width):
         if sc.left[j] + sc.give[ma.cls[m], j] > 0:
             return False
@@ -173,8 +173,8 @@ def _spare(ma: Machines, sc: Scratch, width: int, m: int) -> bool:
 
 @inner
 def _pick_excess(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int,
-    picks: int,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims,
+    r: int, picks: int,
 ) -> int:  # fmt: skip
     """Unclaimed machines of other clusters, cheapest for the preemptor first."""
     width = ro.width[r]
@@ -206,7 +206,7 @@ def _pick_excess(
 
 @inner
 def _next_excess(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, c: int,
+    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, c: int,
     start: int, picks: int,
 ) -> int:  # fmt: skip
     end = vi.excess_at[c + 1]
@@ -232,10 +232,10 @@ def _next_excess(
 
 @inner
 def _pick_victims(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int,
-    picks: int,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims,
+    r: int, picks: int,
 ) -> int:  # fmt: skip
-    """Machines of strictly lower needs, best score first, then id; its own are no lower."""
+    """Machines of strictly lower needs, best score first, then id; not its own."""
     width, profiles, score = ro.width[r], len(vi.priority), sc.head_x
     if covered(sc.left, width):
         return picks
@@ -284,7 +284,7 @@ def _pick_victims(
 
 @inner
 def _best_heads(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, heads: int
+    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, heads: int
 ) -> int:
     """All heads with the best score, as a heap by id; only heads that could win are looked up."""
     score = sc.head_x
@@ -317,7 +317,15 @@ def _best_heads(
 
 @inner
 def _advance(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, h: int, at: int
+    ma: MachineArrays,
+    ro: Rows,
+    fa: Facts,
+    wo: Work,
+    sc: Scratch,
+    vi: Victims,
+    r: int,
+    h: int,
+    at: int,
 ) -> None:
     """Let a head stand for the next victim of its bucket from a place on."""
     at = _next_victim(ma, ro, fa, wo, vi, r, at, sc.head_end[h])
@@ -329,7 +337,7 @@ def _advance(
 
 @inner
 def _next_victim(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, vi: Victims, r: int, place: int, end: int
+    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, vi: Victims, r: int, place: int, end: int
 ) -> int:
     while place < end:
         m = vi.victim[place]
@@ -347,7 +355,7 @@ def _next_victim(
 
 @inner
 def _carry_out(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
     vi: Victims, r: int, free: int, picks: int,
 ) -> None:  # fmt: skip
     """Commit free machines of a gang, move what is in the own cluster, mark the rest leaving."""
@@ -383,7 +391,7 @@ def _carry_out(
 
 
 @inner
-def _lose(ma: Machines, ro: Rows, fa: Facts, wo: Work, holder: int, m: int) -> None:
+def _lose(ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, holder: int, m: int) -> None:
     """The holder's claim ends. What it lacks now is the next cycle's business, not this phase's."""
     unname(ma, ro, wo, holder, m)
     wo.claim[m] = -1

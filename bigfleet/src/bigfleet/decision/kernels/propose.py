@@ -14,17 +14,17 @@ from bigfleet.decision.kernels.assign import expect, serve_plain, serve_row
 from bigfleet.decision.kernels.layout import (
     I32,
     I64,
-    Classes,
+    ClassArrays,
     Facts,
     Holdings,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
-from bigfleet.decision.kernels.supply import take
-from bigfleet.model.columns.jit import inner
+from bigfleet.decision.kernels.supply import use_machine
+from bigfleet.jit.decorators import inner
 
 PROPOSALS, CONFLICTS, RECOMPUTED = 1, 2, 3
 """Places in ``Work.counters``."""
@@ -48,8 +48,8 @@ def _reads_buckets_only(
 
 @inner
 def propose(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, first: int, last: int, sub_rows: I64, count: I32, proposed: I32, at: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, first: int, last: int, sub_rows: I64, count: I32, proposed: I32, at: I64,
 ) -> None:  # fmt: skip
     """Fill what rows first..last-1 would take: ``count`` per row (-1 for no proposal)."""
     size = at[first]
@@ -62,7 +62,7 @@ def propose(
         if not covered(wo.left[r], ro.width[r]):
             takes = serve_plain(ma, cl, ids, ro, fa, ho, wo, sc, r)
             for t in range(takes):
-                take(ma, cl, ro, fa, wo, r, sc.takes[t], -1)
+                use_machine(ma, cl, ro, fa, wo, r, sc.takes[t], -1)
             if size + takes > len(proposed):
                 continue
         for t in range(takes):
@@ -84,11 +84,11 @@ def _holds(ro: Rows, fa: Facts, wo: Work, base: I64, limits: int, r: int) -> boo
 
 @inner
 def broker(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work,
-    sc: Scratch, first: int, last: int, sub_rows: I64, count: I32, proposed: I32, at: I64,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, first: int, last: int, sub_rows: I64, count: I32, proposed: I32, at: I64,
     base: I64, limits: int, sizes: I64,
 ) -> None:  # fmt: skip
-    """Commit rows first..last-1 in order; a proposal that no longer holds is computed anew."""
+    """Commit rows first..last-1 in order; a proposal that no longer holds is computed again."""
     for r in range(first, last):
         if count[r] >= 0:
             wo.counters[PROPOSALS] += 1
@@ -101,7 +101,7 @@ def broker(
         for t in range(count[r]):
             m = proposed[at[r] + t]
             look_at(cl, ro, fa, sc, r, ma.cls[m])
-            take(ma, cl, ro, fa, wo, r, m, 1)
+            use_machine(ma, cl, ro, fa, wo, r, m, 1)
             sc.takes[t] = m
         commit(ma, ro, wo, sc, r, count[r])
         expect(ma, cl, ids, ro, fa, ho, wo, sc, r)

@@ -1,4 +1,4 @@
-"""Phase 3: what nobody claims is reclaimed, what lies idle too long is released."""
+"""Phase 3: bound machines without a claim are reclaimed, machines idle too long are released."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from bigfleet.decision.kernels.layout import (
     LEAVING,
     U8,
     UNUSABLE,
-    Classes,
+    ClassArrays,
     Facts,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Work,
 )
 from bigfleet.decision.kernels.supply import satisfied
-from bigfleet.model.columns.jit import inner, jit
+from bigfleet.jit.decorators import inner, jit
 
 
 @inner
-def _serving_rows(ma: Machines, ro: Rows, wo: Work) -> U8:
+def _serving_rows(ma: MachineArrays, ro: Rows, wo: Work) -> U8:
     """Rows that are satisfied by Configured machines alone."""
     serving = np.ones(len(ro.position), np.uint8)
     for r in range(len(serving)):
@@ -45,9 +45,16 @@ def _serving_rows(ma: Machines, ro: Rows, wo: Work) -> U8:
 
 @jit
 def reclaim(
-    ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, since: I64, now: int, hold: int
+    ma: MachineArrays,
+    ids: Identities,
+    ro: Rows,
+    fa: Facts,
+    wo: Work,
+    since: I64,
+    now: int,
+    hold: int,
 ) -> I32:
-    """Configured machines to drain; ``since`` becomes the times nobody claims them since."""
+    """Configured machines to drain; ``since`` becomes the times since which they have no claim."""
     found = np.empty(len(ma.state), np.int32)
     size = 0
     serving = np.zeros(0, np.uint8)
@@ -78,9 +85,16 @@ def reclaim(
 
 @jit
 def release(
-    ma: Machines, cl: Classes, ids: Identities, ro: Rows, fa: Facts, wo: Work, free: I32, now: int
+    ma: MachineArrays,
+    cl: ClassArrays,
+    ids: Identities,
+    ro: Rows,
+    fa: Facts,
+    wo: Work,
+    free: I32,
+    now: int,
 ) -> I32:
-    """Idle machines whose hold is over and that nobody waits for; in any order.
+    """Idle machines whose hold is over and that no row waits for; in any order.
 
     Who waits is a live, unmet row, and a cluster that has not said yet what it asks for.
     """
@@ -103,7 +117,7 @@ def release(
 
 
 @jit
-def tally(ma: Machines, ro: Rows, wo: Work, rows: int) -> I64:
+def tally(ma: MachineArrays, ro: Rows, wo: Work, rows: int) -> I64:
     """Per row: machines claimed, taken from Idle, taken from Speculative; sub-rows with theirs."""
     counts = np.zeros((rows, 3), np.int64)
     for m in ma.order:

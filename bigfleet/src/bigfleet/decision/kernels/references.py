@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 from bigfleet.decision.kernels import layout as la
-from bigfleet.model.columns.jit import jit
+from bigfleet.jit.decorators import jit
 
 
 def _borrow_code(typing_context: Any, array: Any) -> Any:
@@ -51,7 +51,7 @@ class _Ref(types.StructRef):
 
 @structref.register
 class MachinesRef(_Ref):
-    """Refers to ``layout.Machines``."""
+    """Refers to ``layout.MachineArrays``."""
 
 
 class _Machines(structref.StructRefProxy):
@@ -60,7 +60,7 @@ class _Machines(structref.StructRefProxy):
 
 @structref.register
 class ClassesRef(_Ref):
-    """Refers to ``layout.Classes``."""
+    """Refers to ``layout.ClassArrays``."""
 
 
 class _Classes(structref.StructRefProxy):
@@ -130,8 +130,8 @@ class _Scratch(structref.StructRefProxy):
     """Holds on to the arrays it refers to."""
 
 
-structref.define_proxy(_Machines, MachinesRef, list(la.Machines._fields))
-structref.define_proxy(_Classes, ClassesRef, list(la.Classes._fields))
+structref.define_proxy(_Machines, MachinesRef, list(la.MachineArrays._fields))
+structref.define_proxy(_Classes, ClassesRef, list(la.ClassArrays._fields))
 structref.define_proxy(_Identities, IdentitiesRef, list(la.Identities._fields))
 structref.define_proxy(_Rows, RowsRef, list(la.Rows._fields))
 structref.define_proxy(_Facts, FactsRef, list(la.Facts._fields))
@@ -382,8 +382,8 @@ def _pack_scratch(t: Any) -> Any:
 
 
 _PACKERS = {
-    la.Machines: _pack_machines,
-    la.Classes: _pack_classes,
+    la.MachineArrays: _pack_machines,
+    la.ClassArrays: _pack_classes,
     la.Identities: _pack_identities,
     la.Rows: _pack_rows,
     la.Facts: _pack_facts,
@@ -398,7 +398,7 @@ def refer(arrays: Any) -> Any:
     """A reference to a named tuple of arrays, as kernels take it."""
     if getattr(config, "DISABLE_JIT", False):
         return arrays
-    if isinstance(arrays, la.Machines | la.Classes):
+    if isinstance(arrays, la.MachineArrays | la.ClassArrays):
         arrays = type(arrays)(*map(_frozen, arrays))
     reference = _PACKERS[type(arrays)](arrays)
     reference.arrays = arrays

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bigfleet.decision.kernels.amounts import domain_of
-from bigfleet.decision.kernels.layout import I32, Facts, Machines, Rows, Scratch, Work
-from bigfleet.model.columns.jit import inner
+from bigfleet.decision.kernels.layout import I32, Facts, MachineArrays, Rows, Scratch, Work
+from bigfleet.jit.decorators import inner
 
 
 @inner
-def count_claim(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int, change: int) -> None:
+def count_claim(
+    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, r: int, m: int, change: int
+) -> None:
     """Keep the counts per domain of a row with spread constraints."""
     for i in range(ro.spread[r], ro.spread[r + 1]):
         domain = domain_of(ma, fa, ro.spread_key[i], m)
@@ -18,7 +20,7 @@ def count_claim(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int, cha
 
 @inner
 def count_claims(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, machines: I32, lo: int, hi: int
+    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, r: int, machines: I32, lo: int, hi: int
 ) -> None:
     """Count many claims at once; machines of one class follow each other."""
     for k in range(ro.spread[r], ro.spread[r + 1]):
@@ -40,7 +42,7 @@ def count_claims(
 
 
 @inner
-def has_labels(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
+def has_labels(ma: MachineArrays, ro: Rows, fa: Facts, r: int, m: int) -> bool:
     for i in range(ro.spread[r], ro.spread[r + 1]):
         if domain_of(ma, fa, ro.spread_key[i], m) < 0:
             return False
@@ -49,7 +51,7 @@ def has_labels(ma: Machines, ro: Rows, fa: Facts, r: int, m: int) -> bool:
 
 @inner
 def drop_skewed(
-    ma: Machines, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int
+    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int
 ) -> None:
     """Take heads out of this step (tier -1) whose domain would exceed the smallest by too much.
 
@@ -93,7 +95,7 @@ def leave_room(ro: Rows, fa: Facts, wo: Work, r: int, i: int, empty: bool) -> No
 
 
 @inner
-def has_room(ma: Machines, ro: Rows, fa: Facts, wo: Work, r: int, m: int) -> bool:
+def has_room(ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, r: int, m: int) -> bool:
     """One more may come to the machine's domains; to be asked after ``leave_room``."""
     for i in range(ro.spread[r], ro.spread[r + 1]):
         domain = domain_of(ma, fa, ro.spread_key[i], m)

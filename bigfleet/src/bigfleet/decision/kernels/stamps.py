@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bigfleet.decision.kernels.layout import Identities, Machines, Rows, Work
-from bigfleet.model.columns.jit import inner
+from bigfleet.decision.kernels.layout import Identities, MachineArrays, Rows, Work
+from bigfleet.jit.decorators import inner
 
 
 @inner
@@ -24,7 +24,7 @@ def next_member(ro: Rows, wo: Work, r: int) -> int:
 
 
 @inner
-def restamp(ma: Machines, ids: Identities, ro: Rows, wo: Work, r: int, m: int) -> None:
+def restamp(ma: MachineArrays, ids: Identities, ro: Rows, wo: Work, r: int, m: int) -> None:
     """A claim re-stamps; a stamp of the same key keeps its place in the order of stamps."""
     stamp = ma.stamp[m]
     if stamp >= 0:
@@ -47,7 +47,7 @@ def stamp_new(ro: Rows, wo: Work, r: int, m: int) -> None:
 
 
 @inner
-def unname(ma: Machines, ro: Rows, wo: Work, r: int, m: int) -> None:
+def unname(ma: MachineArrays, ro: Rows, wo: Work, r: int, m: int) -> None:
     """The row loses the machine: its member may be named by another."""
     carried = wo.identity[m] if wo.identity[m] >= 0 else ma.stamp[m]
     if carried >= 0 and wo.named[carried] > 0:

@@ -9,16 +9,16 @@ from bigfleet.decision.kernels.layout import (
     IDLE,
     OFFERS_ALL,
     SPECULATIVE,
-    Classes,
+    ClassArrays,
     Facts,
     Identities,
-    Machines,
+    MachineArrays,
     Rows,
     Scratch,
     Work,
 )
 from bigfleet.decision.kernels.spread import count_claim
-from bigfleet.model.columns.jit import inner
+from bigfleet.jit.decorators import inner
 
 
 @inner
@@ -51,7 +51,7 @@ def _reserved_against(ids: Identities, ro: Rows, wo: Work, r: int, stamp: int) -
 
 @inner
 def available(
-    ma: Machines, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int, planned: bool
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int, planned: bool
 ) -> bool:
     """A free machine of a class that suits the row is not spoken for."""
     if wo.taken[m] >= 0 or (planned and wo.aside[m]):
@@ -64,7 +64,7 @@ def available(
 
 
 @inner
-def suits(cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> bool:
+def suits(cl: ClassArrays, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> bool:
     """Machines of the class may be newly placed for the row."""
     if not fa.matches[ro.match[r], c] or cl.loss[c, ro.interruption[r]] < 0:
         return False
@@ -72,19 +72,19 @@ def suits(cl: Classes, ro: Rows, fa: Facts, sc: Scratch, r: int, c: int) -> bool
 
 
 @inner
-def may_create(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
+def may_create(cl: ClassArrays, fa: Facts, wo: Work, c: int) -> bool:
     """Stock, quota and spend limit allow one more machine of the class."""
     return not cl.cooling[c] and within_quota(cl, fa, wo, c) and within_spend(cl, fa, wo, c)
 
 
 @inner
-def within_quota(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
+def within_quota(cl: ClassArrays, fa: Facts, wo: Work, c: int) -> bool:
     quota = fa.quota[cl.pool[c]]
     return bool(quota < 0 or wo.used[cl.pool[c]] < quota)
 
 
 @inner
-def within_spend(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
+def within_spend(cl: ClassArrays, fa: Facts, wo: Work, c: int) -> bool:
     limit = fa.limits[0]
     if limit < 0 or not cl.elastic[c] or cl.price[c] == 0:
         return True
@@ -92,8 +92,8 @@ def within_spend(cl: Classes, fa: Facts, wo: Work, c: int) -> bool:
 
 
 @inner
-def take(
-    ma: Machines, cl: Classes, ro: Rows, fa: Facts, wo: Work, r: int, m: int, sign: int
+def use_machine(
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, r: int, m: int, sign: int
 ) -> None:
     """Take a machine for a row, or (sign -1) give it back."""
     wo.taken[m] = r if sign > 0 else -1

@@ -1,7 +1,7 @@
 """Fleet and demand as columns: what the inventory and the needs table hand to the engine.
 
 One row per machine or need in typed arrays, text interned to integers, machines of the same
-attributes sharing a class. These are values: whoever receives one only reads it.
+attributes sharing a class. These are values: a receiver only reads them.
 """
 
 from bigfleet.model.columns.classes import ClassTable, Offering, Pool

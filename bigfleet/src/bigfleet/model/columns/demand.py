@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.model.columns.symbols import Symbols
+from bigfleet.model.demand.need import Need
 from bigfleet.model.facts import ClusterFacts
-from bigfleet.model.need import Need
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""The machine columns one cycle reads: a consistent view that nobody changes any more."""
+"""The machine columns one cycle reads: a consistent view that never changes again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Flag(IntFlag):
     ENDING = 8
     """Has an announced end; its time is in ``ending_at``."""
     NOT_READY = 16
-    """Its cluster says it is no Ready node; since when is in ``not_ready_since``."""
+    """Its cluster says it is not a Ready node; since when is in ``not_ready_since``."""
     FINAL = 128
     """Leaving, and not to be kept; the bits between are the engine's own."""
 
@@ -47,7 +47,7 @@ class MachineColumns:
     """Identity number; -1 without a stamp."""
     sequence: I64
     leaving_for: I32
-    """Identity a leaving or Draining machine is meant for; -1 for nobody."""
+    """Identity a leaving or Draining machine is meant for; -1 for none."""
     flags: npt.NDArray[np.uint8]
     idle_since: I64
     pods: I32

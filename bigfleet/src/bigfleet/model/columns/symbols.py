@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from bigfleet.model.amounts.penalty import PenaltyBucket
+from bigfleet.model.demand.need import Need, StampKey
+from bigfleet.model.demand.profile import Profile
 from bigfleet.model.machine import Stamp
-from bigfleet.model.need import Need, StampKey
-from bigfleet.model.penalty import PenaltyBucket
-from bigfleet.model.profile import Profile
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -109,9 +109,9 @@ _IDENTITY_COLUMNS = (
 )  # fmt: skip
 
 
-def _said(stamp: Stamp) -> _Identity:
-    said = (stamp.priority, stamp.interruption, stamp.reclamation)
-    return (stamp.key, stamp.fingerprint, stamp.size_class, *said)
+def _identity_of(stamp: Stamp) -> _Identity:
+    worth = (stamp.priority, stamp.interruption, stamp.reclamation)
+    return (stamp.key, stamp.fingerprint, stamp.size_class, *worth)
 
 
 def _named(stamp: Stamp) -> Stamp:
@@ -150,18 +150,18 @@ class Symbols:
         profile = need.profile
         # The fingerprint covers the three numbers, but a stamp that came from elsewhere may not
         # agree with itself, and must be given back as it came.
-        said = (profile.priority, profile.interruption, profile.reclamation)
-        key = (need.stamp_key, profile.fingerprint, need.size_class, *said)
+        worth = (profile.priority, profile.interruption, profile.reclamation)
+        key = (need.stamp_key, profile.fingerprint, need.size_class, *worth)
         found = self._identities.get(key)
         return self.identity(Stamp.for_need(need, 0)) if found is None else found
 
     def knows(self, stamp: Stamp) -> bool:
         """Whether what a stamp says has a number already."""
-        return _said(stamp) in self._identities
+        return _identity_of(stamp) in self._identities
 
     def identity(self, stamp: Stamp) -> int:
         """The number of what a stamp says, its sequence apart."""
-        identity = _said(stamp)
+        identity = _identity_of(stamp)
         found = self._identities.get(identity)
         if found is None:
             found = self._identities[identity] = len(self._stamps)
@@ -202,8 +202,8 @@ class Symbols:
     def fork(self) -> Symbols:
         """Symbols of their own with the same numbers, for demand that is only tried.
 
-        New identities and profiles of the fork never reach the shard's own table. Whoever adds to
-        that table must not do so meanwhile.
+        New identities and profiles of the fork never reach the shard's own table. That table must
+        not be added to meanwhile.
         """
         other = Symbols()
         other.clusters, other.resources = self.clusters.copy(), self.resources.copy()

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import Leaving, Machine, MachineState, Profile
+from bigfleet.model import Departure, Machine, MachineState, Profile
 from bigfleet.provider import Ack, NotSupportedError, ProviderClient, Providers
 from bigfleet.shard.act.attempts import Attempt
 from bigfleet.shard.act.backoff import Failures
@@ -178,7 +178,7 @@ class Actions:
             since=now,
             cycle=attempt.cycle,
         )
-        leaving = machine.leaving or Leaving()
+        leaving = machine.leaving or Departure()
         entry = Entry(
             stamp=machine.stamp,
             leaving=True,

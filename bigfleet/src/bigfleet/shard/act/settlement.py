@@ -15,7 +15,7 @@ from typing import Final
 import grpc
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import IllegalMoveError, Leaving, Machine, MachineError, MachineState
+from bigfleet.model import Departure, IllegalMoveError, Machine, MachineError, MachineState
 from bigfleet.provider import FencedError, ProviderError
 from bigfleet.shard.act.actions import Actions, Means
 from bigfleet.shard.act.attempts import Attempt, Truth
@@ -164,7 +164,7 @@ class Endings:
             return
         if attempt.drain:
             if machine.state is S.DRAINING and attempt.grace is not None:
-                leaving = machine.leaving or Leaving()
+                leaving = machine.leaving or Departure()
                 self._book.revert(machine.id)
                 self._book.leave(machine.id, leaving.for_stamp, leaving.final)
                 self._drains.note(attempt.grace)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision import Plan
-from bigfleet.decision.tables import Amounts, Tables
+from bigfleet.decision.tables import ScaledAmounts, Tables
 
 I64 = npt.NDArray[np.int64]
 Supplies = tuple[I64, I64, I64]
@@ -41,11 +41,11 @@ class Lacking:
         more = (missing > known).any(axis=1)
         return rows[more], missing[more]
 
-    def _amounts(self, plan: Plan) -> Amounts:
+    def _amounts(self, plan: Plan) -> ScaledAmounts:
         made = self._tables.amounts(plan.fleet, plan.demand, self._tables.clusters(plan.demand))
         # Resources that were heard of since the plan was made are nobody's in it.
         width = plan.verdicts.deficit.shape[1]
-        return Amounts(
+        return ScaledAmounts(
             made.scale[:width],
             made.aggregate[:, :width],
             made.unit[:, :width],
@@ -54,7 +54,7 @@ class Lacking:
         )
 
 
-def _supplies(plan: Plan, amounts: Amounts, rows: I64, machines: I64) -> Supplies:
+def _supplies(plan: Plan, amounts: ScaledAmounts, rows: I64, machines: I64) -> Supplies:
     pairs = np.stack([np.searchsorted(rows, plan.claimed[machines]), plan.fleet.cls[machines]])
     (place, cls), count = np.unique(pairs, axis=1, return_counts=True)
     stands = plan.verdicts.members[plan.verdicts.members_at[rows[place]]]
@@ -62,7 +62,7 @@ def _supplies(plan: Plan, amounts: Amounts, rows: I64, machines: I64) -> Supplie
     return place, np.maximum(amounts.offers[cls] - amounts.overhead[cluster], 0), count
 
 
-def _left(plan: Plan, amounts: Amounts, rows: I64, supplies: Supplies) -> I64:
+def _left(plan: Plan, amounts: ScaledAmounts, rows: I64, supplies: Supplies) -> I64:
     """What the supplies leave of the rows; of uniform ones whole units."""
     aggregate, unit = _asked(plan, amounts, rows)
     place, gives, count = supplies
@@ -76,7 +76,7 @@ def _left(plan: Plan, amounts: Amounts, rows: I64, supplies: Supplies) -> I64:
     return np.maximum(np.where(uniform[:, None], times[:, None] * unit, left), 0)
 
 
-def _asked(plan: Plan, amounts: Amounts, rows: I64) -> tuple[I64, I64]:
+def _asked(plan: Plan, amounts: ScaledAmounts, rows: I64) -> tuple[I64, I64]:
     """Aggregate and unit of rows; a folded one asks for its members, one after the other."""
     v = plan.verdicts
     first = v.members[v.members_at[rows]]

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision import ActionKind, Plan, Reason
-from bigfleet.decision.matching import Matcher
-from bigfleet.decision.plan import Verdicts
+from bigfleet.decision.matcher import Matcher
+from bigfleet.decision.plan import VerdictColumns
 from bigfleet.model import MachineState
 from bigfleet.model.columns import MachineColumns, Offering
 from bigfleet.shard.explain.deficits import Lacking
@@ -115,7 +115,7 @@ class Unserved:
         failing = frozenset(o for o in plan.fleet.classes.offerings if trouble.of(o) is not None)
         return Told(replace(plan, verdicts=v), cause, runs, vain, failing)
 
-    def _without(self, plan: Plan, vain: I64, of_class: I64) -> tuple[Verdicts, I64]:
+    def _without(self, plan: Plan, vain: I64, of_class: I64) -> tuple[VerdictColumns, I64]:
         """Verdicts to write in, in which these machines are nothing; per row what fails, or -1."""
         v = plan.verdicts
         satisfied, deficit, short = v.satisfied.copy(), v.deficit.copy(), v.short.copy()

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.model import LABEL_INSTANCE_TYPE, MachineState, Operator, Profile
+from bigfleet.model import LABEL_INSTANCE_TYPE, MachineState, Profile, RequirementOperator
 from bigfleet.model.columns import Demand, Flag, MachineColumns, Symbols
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
@@ -217,7 +217,10 @@ def pinned_types(profile: Profile) -> tuple[str, ...] | None:
     """The instance types a profile is satisfied with; None when it does not say."""
     pins: set[str] | None = None
     for requirement in profile.requirements:
-        if requirement.key == LABEL_INSTANCE_TYPE and requirement.operator is Operator.IN:
+        if (
+            requirement.key == LABEL_INSTANCE_TYPE
+            and requirement.operator is RequirementOperator.IN
+        ):
             named = set(requirement.values)
             pins = named if pins is None else pins & named
     return None if pins is None else tuple(sorted(pins))

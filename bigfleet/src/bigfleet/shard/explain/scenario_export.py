@@ -22,8 +22,8 @@ from bigfleet.model import (
     LABEL_ZONE,
     MachineState,
     Need,
-    Operator,
     Requirement,
+    RequirementOperator,
     SpreadMode,
     format_resources,
 )
@@ -40,7 +40,7 @@ _HELD: Final = tuple(HELD)
 _STAMPED_FOR: Final = tuple(STAMPED | HELD)
 """Also a draining machine is exported with the need that it drains for."""
 _NEVER: Final = "bigfleet.lucy.sh/never"
-_NEGATIVE: Final = frozenset({Operator.NOT_IN, Operator.DOES_NOT_EXIST})
+_NEGATIVE: Final = frozenset({RequirementOperator.NOT_IN, RequirementOperator.DOES_NOT_EXIST})
 _PIECE: Final = 256 * 1024
 
 
@@ -259,11 +259,17 @@ def _need(need: Need, racks: Mapping[str, str]) -> dict[str, object]:
 def _requirement(requirement: Requirement, racks: Mapping[str, str]) -> Iterator[dict[str, object]]:
     """A requirement in the words of a file, which refuses some that the wire accepts."""
     key, operator, values = requirement.key, requirement.operator, requirement.values
-    if operator in _NEGATIVE and (not key or (operator is Operator.NOT_IN and not values)):
+    if operator in _NEGATIVE and (
+        not key or (operator is RequirementOperator.NOT_IN and not values)
+    ):
         return
-    if operator is Operator.UNSPECIFIED or not key or (operator is Operator.IN and not values):
-        yield {"key": _NEVER, "op": Operator.EXISTS.value}
-        yield {"key": _NEVER, "op": Operator.DOES_NOT_EXIST.value}
+    if (
+        operator is RequirementOperator.UNSPECIFIED
+        or not key
+        or (operator is RequirementOperator.IN and not values)
+    ):
+        yield {"key": _NEVER, "op": RequirementOperator.EXISTS.value}
+        yield {"key": _NEVER, "op": RequirementOperator.DOES_NOT_EXIST.value}
         return
     if key == RACK_LABEL:
         values = tuple(racks.get(value, f"unknown {value}") for value in values)

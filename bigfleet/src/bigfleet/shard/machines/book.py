@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from bigfleet.decision import ClockSet
 from bigfleet.inventory import Inventory
-from bigfleet.model import Leaving, Machine, MachineState, Stamp
+from bigfleet.model import Departure, Machine, MachineState, Stamp
 from bigfleet.model.columns import Symbols
 from bigfleet.model.lifecycle import BOUND, check_move
 from bigfleet.shard.machines.merge_record import Merged, ends_transition, merge
@@ -212,7 +212,7 @@ class Book:
         if state is S.DELETING:
             after = after.but(stamp=None)
         if state is S.DRAINING and before.leaving is None:
-            after = after.but(leaving=Leaving(None, self._clock.now()))
+            after = after.but(leaving=Departure(None, self._clock.now()))
         return self._change(before, after)
 
     def begin(self, orders: Iterable[Order]) -> None:
@@ -240,7 +240,7 @@ class Book:
     def leave(self, machine_id: str, for_stamp: Stamp | None, final: bool = False) -> Machine:
         """A machine is in its grace, for somebody or nobody."""
         before = self._known(machine_id)
-        leaving = Leaving(for_stamp, self._clock.now(), final)
+        leaving = Departure(for_stamp, self._clock.now(), final)
         return self._change(before, before.but(leaving=leaving))
 
     def stay(self, machine_id: str) -> Machine:

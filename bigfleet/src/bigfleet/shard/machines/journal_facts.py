@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bigfleet.model import Leaving, Machine, MachineState
+from bigfleet.model import Departure, Machine, MachineState
 from bigfleet.model.lifecycle import INBOUND, RECLAIMABLE
 from bigfleet.shard.state.journal import Entry
 
@@ -18,7 +18,7 @@ S = MachineState
 def restored(machine: Machine, entry: Entry, now: int) -> Machine:
     """The machine with what was remembered of it."""
     if machine.state in RECLAIMABLE and entry.leaving:
-        return replace(machine, leaving=Leaving(entry.for_stamp, now, entry.final))
+        return replace(machine, leaving=Departure(entry.for_stamp, now, entry.final))
     if machine.state not in INBOUND or machine.stamp is not None:
         return machine
     # A drain that ended while nobody looked left the machine to whom it was drained for.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bigfleet.model import Leaving, Machine, MachineState, Stamp
+from bigfleet.model import Departure, Machine, MachineState, Stamp
 from bigfleet.model.lifecycle import BOUND, HELD, LEGAL_MOVES, RECLAIMABLE, STAMPED
 
 S = MachineState
@@ -81,7 +81,7 @@ def _first_sight(seen: Machine, now: int) -> Merged:
     idle = now if seen.state is S.IDLE and not seen.idle_since_ns else seen.idle_since_ns
     leaving = seen.leaving
     if seen.state is S.DRAINING and leaving is None:
-        leaving = Leaving(None, now)
+        leaving = Departure(None, now)
     machine = seen.but(idle_since_ns=idle, leaving=leaving)
     return Merged(machine, changed=True, freed=seen.state in (S.IDLE, S.SPECULATIVE))
 
@@ -100,11 +100,11 @@ def _stamp(known: Machine, seen: Machine) -> Stamp | None:
     return seen.stamp if known.stamp is None else known.stamp
 
 
-def _leaving(known: Machine, seen: Machine, now: int) -> Leaving | None:
+def _leaving(known: Machine, seen: Machine, now: int) -> Departure | None:
     if seen.state not in RECLAIMABLE:
         return None
     if seen.state is S.DRAINING and known.leaving is None:
-        return Leaving(None, now)
+        return Departure(None, now)
     return known.leaving if seen.cluster == known.cluster else None
 
 

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Final
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import Leaving, Machine, MachineState, Profile, Stamp
+from bigfleet.model import Departure, Machine, MachineState, Profile, Stamp
 
 S = MachineState
 
@@ -97,6 +97,6 @@ def begun(machine: Machine, order: Order, now: int = 0) -> Machine:
             # Whoever claims it back may be another need of its shape than the one it served.
             return machine.but(leaving=None, stamp=order.stamp or machine.stamp)
         case ActionKind.RECLAIM:
-            return machine.but(leaving=Leaving(None, now, order.final))
+            return machine.but(leaving=Departure(None, now, order.final))
         case ActionKind.PREEMPT:
-            return machine.but(leaving=Leaving(order.stamp, now))
+            return machine.but(leaving=Departure(order.stamp, now))

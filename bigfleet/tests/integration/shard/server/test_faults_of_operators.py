@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from bigfleet.model import Operator, Profile, Requirement
+from bigfleet.model import Profile, Requirement, RequirementOperator
 from bigfleet.shard.server.tuning import Tuning
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
@@ -188,7 +188,7 @@ def test_a_mute_operator_keeps_no_machine_from_others() -> None:
 
 def test_rows_that_compare_numbers_stay_while_the_first_lists_are_awaited() -> None:
     """An operator that hears no acknowledgement would take the shard for an older one."""
-    profile = [Requirement.of("cores", Operator.GT, ["1"])]
+    profile = [Requirement.of("cores", RequirementOperator.GT, ["1"])]
     gt = WorkObject("bad/gt", Profile.of(profile, priority=100), {"cpu": 4000, "memory": 4 * GI})
     wants = replace(cluster("bad"), replicas=((gt, 3), (work("bad/w"), 3)))
 

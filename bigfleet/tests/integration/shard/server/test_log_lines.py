@@ -22,7 +22,7 @@ from log_lines import Line, look_for, of_records, promised
 from bigfleet.cli import process as cli_process
 from bigfleet.cli.errors import FailureError
 from bigfleet.cli.process import process_command
-from bigfleet.model import LABEL_ZONE, Operator, Profile, Requirement
+from bigfleet.model import LABEL_ZONE, Profile, Requirement, RequirementOperator
 from bigfleet.provider import ProviderSite
 from bigfleet.shard.act.rails import RailSettings
 from bigfleet.shard.errors import DrainRefusedError
@@ -103,7 +103,7 @@ class Coordinators:
 
 
 def _gang(name: str, pods: int) -> tuple[WorkObject, int]:
-    same = [Requirement.of(LABEL_ZONE, Operator.SAME)]
+    same = [Requirement.of(LABEL_ZONE, RequirementOperator.SAME)]
     request = {"cpu": 4_000, "memory": 4 * GI}
     return WorkObject(name, Profile.of(same, priority=50), request, f"{LABEL_ZONE}|{name}"), pods
 

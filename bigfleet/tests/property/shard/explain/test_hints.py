@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigfleet.model import LABEL_INSTANCE_TYPE, Machine, MachineState, Need, Operator
+from bigfleet.model import LABEL_INSTANCE_TYPE, Machine, MachineState, Need, RequirementOperator
 from bigfleet.shard.explain.hints import Hints
 from fleets import NOW, Shape, case
 from living import Living
@@ -18,7 +18,7 @@ def expected(machines: list[Machine], needs: list[Need]) -> Said:
         pins = [
             set(r.values)
             for r in need.profile.requirements
-            if r.key == LABEL_INSTANCE_TYPE and r.operator is Operator.IN
+            if r.key == LABEL_INSTANCE_TYPE and r.operator is RequirementOperator.IN
         ]
         usable = [
             m

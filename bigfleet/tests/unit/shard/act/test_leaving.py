@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from bigfleet.decision import ActionKind
-from bigfleet.model import Leaving, MachineState
+from bigfleet.model import Departure, MachineState
 from bigfleet.provider import CallError
 from bigfleet.shard.act.backoff import Drained
 from bigfleet.shard.machines.orders import ReclaimCause
@@ -256,7 +256,7 @@ def test_a_grace_goes_on_after_a_restart() -> None:
         async with World(journal=journal, cloud=cloud) as again:
             again.executor.restore(journal.entries)
             begin = again.clock.monotonic()
-            again.add(machine("m", S.CONFIGURED, leaving=Leaving(None, 1)))
+            again.add(machine("m", S.CONFIGURED, leaving=Departure(None, 1)))
             await until(lambda: again.state("m") is S.IDLE)
             assert again.clock.monotonic() - begin == pytest.approx(600, abs=0.1)
             assert again.executor.drains.get("m") is None
@@ -270,7 +270,7 @@ def test_the_second_ack_still_counts_after_a_restart() -> None:
         async with World() as world:
             entry = Entry(None, True, stamp("c-2"), world.clock.now() + 10**12, "i-1")
             world.executor.restore({"m": entry, "gone": entry})
-            world.add(machine("m", S.CONFIGURED, leaving=Leaving(stamp("c-2"), 1)))
+            world.add(machine("m", S.CONFIGURED, leaving=Departure(stamp("c-2"), 1)))
             world.executor.restored()
             world.executor.reclaim_acknowledged("c-1", "i-1", True)
             await until(lambda: world.state("m") is S.IDLE, 5)

@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from bigfleet.model import Machine, Need, Operator, Profile, Requirement, Spread, SpreadMode
+from bigfleet.model import (
+    Machine,
+    Need,
+    Profile,
+    Requirement,
+    RequirementOperator,
+    Spread,
+    SpreadMode,
+)
 from bigfleet.model.columns import Demand
 from bigfleet.scenario.document import Scenario, parse_scenario
 from bigfleet.scenario.world import machines_of
@@ -81,13 +89,22 @@ def test_requirements_a_file_cannot_hold_keep_their_meaning() -> None:
         return list(read.profile.requirements)
 
     for impossible in (
-        Requirement("pool", Operator.IN),
-        Requirement("pool", Operator.UNSPECIFIED),
-        Requirement("", Operator.EXISTS),
+        Requirement("pool", RequirementOperator.IN),
+        Requirement("pool", RequirementOperator.UNSPECIFIED),
+        Requirement("", RequirementOperator.EXISTS),
     ):
         got = asks(impossible)
-        assert {r.operator for r in got} == {Operator.EXISTS, Operator.DOES_NOT_EXIST}
-    assert asks(Requirement("", Operator.NOT_IN, ("a",)), Requirement("p", Operator.NOT_IN)) == []
+        assert {r.operator for r in got} == {
+            RequirementOperator.EXISTS,
+            RequirementOperator.DOES_NOT_EXIST,
+        }
+    assert (
+        asks(
+            Requirement("", RequirementOperator.NOT_IN, ("a",)),
+            Requirement("p", RequirementOperator.NOT_IN),
+        )
+        == []
+    )
 
 
 def test_a_spread_that_says_nothing_does_not_constrain() -> None:

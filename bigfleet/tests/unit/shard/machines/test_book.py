@@ -6,9 +6,9 @@ import pytest
 
 from bigfleet.model import (
     CapacityType,
+    Departure,
     HostRef,
     IllegalMoveError,
-    Leaving,
     Machine,
     MachineState,
     PenaltyBucket,
@@ -195,7 +195,7 @@ def test_stamps_without_a_shape_get_it_from_the_demand() -> None:
 def test_a_machine_in_its_grace_stays_configured_and_may_stay_after_all() -> None:
     world = World(machine(S.CONFIGURED))
     left = world.book.leave("m-1", None)
-    assert (left.state, left.leaving) == (S.CONFIGURED, Leaving(None, world.clock.now()))
+    assert (left.state, left.leaving) == (S.CONFIGURED, Departure(None, world.clock.now()))
     assert world.book.stay("m-1").leaving is None
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from bigfleet.model import (
     CapacityType,
+    Departure,
     HostRef,
-    Leaving,
     Machine,
     MachineState,
     PenaltyBucket,
@@ -67,9 +67,9 @@ def test_first_sight_of_what_can_be_taken_frees_it() -> None:
 def test_first_sight_says_since_when_it_is_idle_and_that_it_leaves() -> None:
     assert merge(None, machine(S.IDLE), NOW).machine.idle_since_ns == NOW
     assert merge(None, machine(S.IDLE, idle_since_ns=7), NOW).machine.idle_since_ns == 7
-    assert merge(None, machine(S.DRAINING), NOW).machine.leaving == Leaving(None, NOW)
-    told = machine(S.DRAINING, leaving=Leaving(THEIRS, 5))
-    assert merge(None, told, NOW).machine.leaving == Leaving(THEIRS, 5)
+    assert merge(None, machine(S.DRAINING), NOW).machine.leaving == Departure(None, NOW)
+    told = machine(S.DRAINING, leaving=Departure(THEIRS, 5))
+    assert merge(None, told, NOW).machine.leaving == Departure(THEIRS, 5)
 
 
 @pytest.mark.parametrize(
@@ -129,20 +129,20 @@ def test_a_machine_that_goes_from_one_cluster_to_another_has_skipped_a_drain(
 
 def test_a_drained_machine_belongs_to_whom_it_was_drained_for() -> None:
     for heir in (THEIRS, None):
-        known = machine(S.DRAINING, stamp=MINE, leaving=Leaving(heir, 5))
+        known = machine(S.DRAINING, stamp=MINE, leaving=Departure(heir, 5))
         after = merge(known, machine(S.IDLE), NOW).machine
         assert (after.stamp, after.leaving, after.idle_since_ns) == (heir, None, NOW)
 
 
 def test_leaving_lasts_while_it_serves_the_cluster_it_leaves() -> None:
-    leaving = Leaving(THEIRS, 5)
+    leaving = Departure(THEIRS, 5)
     known = machine(S.CONFIGURED, leaving=leaving)
     assert merge(known, machine(S.CONFIGURED), NOW).machine.leaving == leaving
     assert merge(known, machine(S.DRAINING), NOW).machine.leaving == leaving
     assert merge(known, machine(S.CONFIGURED, cluster="c-2"), NOW).machine.leaving is None
     assert merge(known, machine(S.FAILED), NOW).machine.leaving is None
     unasked = merge(machine(S.CONFIGURED), machine(S.DRAINING), NOW).machine
-    assert unasked.leaving == Leaving(None, NOW)
+    assert unasked.leaving == Departure(None, NOW)
 
 
 def test_idle_is_counted_from_when_it_began() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bigfleet.model import MachineState, Operator, Profile, Requirement
+from bigfleet.model import MachineState, Profile, Requirement, RequirementOperator
 from bigfleet.shard.operators.errors import BlobError, NoSessionError
 from bigfleet.shard.operators.messages import Blob, Instruction
 from bigfleet_api.v1alpha1 import shard_pb2
@@ -12,7 +12,10 @@ from clocks import SECOND
 from operators import Desk, Line, hello, machine, turns
 
 PROFILE = Profile.of(
-    [Requirement.of("pool", Operator.IN, ["a"]), Requirement.of("rack", Operator.SAME)]
+    [
+        Requirement.of("pool", RequirementOperator.IN, ["a"]),
+        Requirement.of("rack", RequirementOperator.SAME),
+    ]
 )
 IDLE = machine("m-1", MachineState.IDLE)
 

@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
-from bigfleet.model import LABEL_ZONE, MachineState, Operator, PenaltyBucket, Profile, Requirement
+from bigfleet.model import (
+    LABEL_ZONE,
+    MachineState,
+    PenaltyBucket,
+    Profile,
+    Requirement,
+    RequirementOperator,
+)
 from bigfleet.shard.peers.report import MOST_CLASSES, Reports, shortfalls, summarise
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, machine, stamp, transfer
@@ -81,7 +88,7 @@ def test_announced_slots_are_those_of_all_states_by_provider_and_region() -> Non
 
 
 def test_shortfalls_come_by_priority_and_age_with_all_they_need() -> None:
-    same = Requirement.of(LABEL_ZONE, Operator.SAME)
+    same = Requirement.of(LABEL_ZONE, RequirementOperator.SAME)
     rows = shortfalls([entry(5, 1), entry(9, 2, same), entry(9, 7)])
     assert [(row.priority, row.age_cycles) for row in rows] == [(9, 7), (9, 2), (5, 1)]
     assert [row.topology_constrained for row in rows] == [False, True, False]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.model import Leaving, PenaltyBucket, Stamp
+from bigfleet.model import Departure, PenaltyBucket, Stamp
 from bigfleet.shard.state.journal import Entry
 from bigfleet.wire.machines import metadata_from_stamp
 from reconciling import (
@@ -53,8 +53,8 @@ async def test_stamps_and_drains_come_back_with_the_machines() -> None:
         now = shard.known("grace").leaving
         assert now is not None
         assert now.for_stamp == THEIRS
-        assert shard.known("asked").leaving == Leaving(None, now.since_ns, final=True)
-        assert shard.known("draining").leaving == Leaving(THEIRS, now.since_ns)
+        assert shard.known("asked").leaving == Departure(None, now.since_ns, final=True)
+        assert shard.known("draining").leaving == Departure(THEIRS, now.since_ns)
         assert shard.known("drained").stamp == THEIRS
         assert all(shard.journal.knows(name) for name in shard.states())
 

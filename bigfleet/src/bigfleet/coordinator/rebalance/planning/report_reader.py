@@ -25,7 +25,7 @@ from bigfleet.coordinator.rebalance.planning.catalogue import (
 )
 from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet.coordinator.state import Pool
-from bigfleet.model import Operator, QuantityError, RequirementError
+from bigfleet.model import QuantityError, RequirementError, RequirementOperator
 from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
@@ -207,7 +207,7 @@ class ReportReader:
         except (RequirementError, QuantityError) as error:
             _log.warning("a shortfall cannot be read: %s", error)
         else:
-            is_same = any(one.operator is Operator.SAME for one in requirements)
+            is_same = any(one.operator is RequirementOperator.SAME for one in requirements)
             number = self.catalogue.shape(
                 WantedShape(tuple(sorted(requirements)), tuple(sorted(unit.items())), missing)
             )
