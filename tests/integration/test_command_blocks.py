@@ -44,7 +44,7 @@ def providers(machine: NewMachine) -> None:
 
 
 def a_coordinator(machine: NewMachine) -> None:
-    machine.start("exec bigfleet coordinator --listen c-1:7790 --allow-plaintext")
+    machine.start("exec bigfleet coordinator --listen c-1:7790 --allow-plaintext --metrics-addr 0")
 
 
 def a_fleet(machine: NewMachine) -> None:

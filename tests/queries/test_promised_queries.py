@@ -33,6 +33,7 @@ NOT_HERE = {
     PRICED: "the fake has no live prices",
     "bigfleet_shard_rollup_quarantined": "no roll-up was ever held back",
     "bigfleet_shard_rollups_rejected_total": "no roll-up was ever refused",
+    "bigfleet_shard_rollups_over_limit_total": "no roll-up was beyond a limit",
     "bigfleet_provider_api_": "the fake calls no substrate",
     " offset 1d": "nothing here is a day old",
     " offset 1h": "nothing here is an hour old",

@@ -3,8 +3,9 @@ variable of ours is set.
 
 It is a network namespace of Linux with a loopback interface, entered by every command. `hosts`
 become names with an address of their own, so that what is written for several machines runs as it
-is written, and a port that is bound to loopback only is seen to be so. What runs in it is ended
-with it. Where the system allows no namespace, the test is skipped and says why.
+is written, and a port that is bound to loopback only is seen to be so. Its /var/lib is empty and
+its own. What runs in it is ended with it. Where the system allows no namespace, the test is skipped
+and says why.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class NewMachine:
         lines = [
             "ip link set lo up",
             *(f"ip addr add {address}/32 dev lo" for address in self._hosts.values()),
+            "mount -t tmpfs tmpfs /var/lib",
             f"mount --bind {self._folder / 'hosts'} /etc/hosts",
             f"echo {_READY}; exec sleep 3600",
         ]

@@ -15,7 +15,8 @@ from metric_reference import PAGE, PREFIXES, Family, families, registries
 PROMISED = """
 [Shard]
 counter:
-    actions_deduped_total actions_deferred_total actions_dropped_total idle_releases_total
+    actions_deduped_total actions_deferred_total actions_dropped_total
+    decisions_discarded_total idle_releases_total
     phase1_occ_displacements_total phase1_occ_retries_exhausted_total reclaims_capped_total
     reclaims_unforced_total rollups_accepted_total session_identity_rejected_total
     state_jumps_total
@@ -23,6 +24,8 @@ counter capacity_type:
     machines_lost_total
 counter cluster:
     rollups_rejected_total
+counter cluster limit:
+    rollups_over_limit_total
 counter code method provider:
     provider_rpc_total
 counter direction:
@@ -40,7 +43,7 @@ counter reason:
 counter trigger:
     cycles_total
 gauge:
-    action_queue_depth active_sessions actuation_paused clusters_stale
+    action_queue_depth active_sessions actuation_paused clusters_frozen clusters_stale
     coordinator_report_age_seconds coordinator_term epoch execute_inflight
     last_cycle_timestamp_seconds shortfalls start_to_first_decision_seconds stockouts_cooling
 gauge bucket:
@@ -73,7 +76,7 @@ histogram phase:
     cycle_phase_duration_seconds
 [Coordinator]
 counter:
-    leader_changes_total
+    addresses_refused_total leader_changes_total
 counter op reason:
     store_errors_total
 counter outcome:

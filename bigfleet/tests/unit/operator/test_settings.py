@@ -16,7 +16,7 @@ GOOD = {"cluster_id": "c-1", "shard_addr": "shard:7780", "bootstrap_template": "
 
 def test_little_is_needed_and_the_rest_has_its_promised_default() -> None:
     settings = OperatorSettings.load(GOOD)
-    assert settings.metrics_addr == ":8770"
+    assert settings.metrics_addr == "127.0.0.1:8770"
     assert settings.knobs().rhythm.rollup == 10
     assert (settings.qps, settings.burst, settings.ack_concurrency) == (200, 400, 64)
     assert settings.tls_files() is None
@@ -58,7 +58,7 @@ def test_a_stub_has_to_be_allowed() -> None:
 
 def test_a_pod_controller_needs_nothing(tmp_path: Path) -> None:
     settings = PodControllerSettings.load({})
-    assert settings.metrics_addr == ":8080"
+    assert settings.metrics_addr == "127.0.0.1:8080"
     assert settings.adopts
     assert not PodControllerSettings.load({"adopt_foreign_nodes": "false"}).adopts
     with pytest.raises(SettingsError, match="--adopt-foreign-nodes"):
