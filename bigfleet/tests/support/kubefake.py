@@ -134,7 +134,10 @@ class FakeApiServer:
         items = [
             found
             for (kind, where, _), found in sorted(self.objects.items())
-            if kind == plural and namespace in ("", where) and _labelled(found, label)
+            if kind == plural
+            and namespace in ("", where)
+            and _labelled(found, label)
+            and _has_field(found, params.get("fieldSelector", ""))
         ]
         version = str(next(self._versions))
         return msgspec.json.encode({"metadata": {"resourceVersion": version}, "items": items})
@@ -298,7 +301,19 @@ def _split(path: str) -> tuple[str, str, str, str]:
 
 
 def _labelled(document: Document, label: str) -> bool:
-    return not label or label in document["metadata"].get("labels", {})
+    """One label by itself, or with its value."""
+    key, has_value, value = label.partition("=")
+    labels = document["metadata"].get("labels", {})
+    return not label or (key in labels and (not has_value or labels[key] == value))
+
+
+def _has_field(document: Document, selector: str) -> bool:
+    """One field, by its path, and its value."""
+    path, _, value = selector.partition("=")
+    found: Any = document
+    for part in path.split(".") if selector else ():
+        found = found.get(part, "")
+    return not selector or found == value
 
 
 def merge(target: Document, patch: Document) -> None:

@@ -8,7 +8,7 @@
         await pods.wait_synced()
         await client.apply(CAPACITY_REQUESTS, name, body, namespace, manager="bigfleet")
 
-    config    where the API server is and who we are
+    config    where the API server is and who we are;  exec_login  helpers that log a person in
     transport one request: rate, retries, deadline, typed errors
     client    typed calls; decoding into partial structs
     watching  list, then watch, for ever;  informer keeps a copy and tells of changes

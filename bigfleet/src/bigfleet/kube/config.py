@@ -1,8 +1,9 @@
 """Where the API server is and who we are: a kubeconfig file, or the files inside a Pod.
 
 Tokens in files are read again when they change, because Kubernetes replaces them before they
-expire. Log-in helpers (`exec`, `auth-provider`) are refused by name: a service has a token or a
-certificate. Nothing here talks to the network.
+expire. Log-in helpers (`exec`, `auth-provider`) are refused by name, because a service has a token
+or a certificate; a command of a person passes `exec_login.run_helper`. Nothing here talks to the
+network.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Final
 import yaml
 
 from bigfleet.kube.errors import KubeConfigError
+from bigfleet.kube.exec_login import Credential, RunHelper
 
 IN_CLUSTER_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -84,27 +86,33 @@ class FileToken:
         return self._token
 
 
-def load(kubeconfig: str | Path | None = None, context: str | None = None) -> ClusterConfig:
+def load(
+    kubeconfig: str | Path | None = None,
+    context: str | None = None,
+    helper: RunHelper | None = None,
+) -> ClusterConfig:
     """The configuration a program should use: the file that was named, the Pod's own, or the
     user's.
 
     In this order: `kubeconfig`, the service account of the Pod we run in, $KUBECONFIG,
     ~/.kube/config. Certificates that cannot be used are an error here, not at every request.
     """
-    found = _found(kubeconfig, context)
+    found = _found(kubeconfig, context, helper)
     found.tls()
     return found
 
 
-def _found(kubeconfig: str | Path | None, context: str | None) -> ClusterConfig:
+def _found(
+    kubeconfig: str | Path | None, context: str | None, helper: RunHelper | None
+) -> ClusterConfig:
     if kubeconfig:
-        return from_kubeconfig(Path(kubeconfig), context)
+        return from_kubeconfig(Path(kubeconfig), context, helper)
     if os.environ.get("KUBERNETES_SERVICE_HOST") and (IN_CLUSTER_FOLDER / "token").exists():
         return in_cluster()
     named = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     for path in [*named, Path.home() / ".kube" / "config"]:
         if path.exists():
-            return from_kubeconfig(path, context)
+            return from_kubeconfig(path, context, helper)
     raise KubeConfigError(
         "no API server is configured: name a file with --kubeconfig or $KUBECONFIG, or run in a "
         "Pod with a service account"
@@ -135,7 +143,9 @@ def in_cluster(
     )
 
 
-def from_kubeconfig(path: Path, context: str | None = None) -> ClusterConfig:
+def from_kubeconfig(
+    path: Path, context: str | None = None, helper: RunHelper | None = None
+) -> ClusterConfig:
     """The configuration of one context of a kubeconfig file; its current one unless named."""
     try:
         document = yaml.safe_load(_read(path))
@@ -143,7 +153,7 @@ def from_kubeconfig(path: Path, context: str | None = None) -> ClusterConfig:
         raise KubeConfigError(f"{path} is not YAML: {error}") from error
     if not isinstance(document, Mapping):
         raise KubeConfigError(f"{path} is not a kubeconfig: it holds no mapping")
-    file = _Kubeconfig(path, document)
+    file = _Kubeconfig(path, document, helper)
     return file.config(context or file.text(document, "current-context"))
 
 
@@ -153,6 +163,8 @@ class _Kubeconfig:
 
     path: Path
     document: Mapping[str, object]
+    helper: RunHelper | None
+    """Runs log-in helpers; None refuses users that need one."""
 
     def config(self, context_name: str) -> ClusterConfig:
         """Put cluster, user and namespace of a context together."""
@@ -162,12 +174,7 @@ class _Kubeconfig:
         cluster = self.named("clusters", "cluster", self.text(context, "cluster"))
         user_name = self.text(context, "user")
         user = self.named("users", "user", user_name) if user_name else {}
-        for helper in ("exec", "auth-provider"):
-            if helper in user:
-                raise KubeConfigError(
-                    f"{self.path}: user {user_name!r} logs in with {helper!r}, which no service "
-                    "can use; give it a token, a tokenFile or a client certificate"
-                )
+        credential = self.logged_in(user_name, user)
         server = self.text(cluster, "server").rstrip("/")
         if not server:
             raise KubeConfigError(
@@ -178,6 +185,8 @@ class _Kubeconfig:
                 f"{self.path}: server {server!r} is not an address: write https://host:port"
             )
         identity = [self.data(user, name) for name in ("client-certificate", "client-key")]
+        if credential is not None and credential.certificate:
+            identity = [credential.certificate.encode(), credential.key.encode()]
         if identity.count(None) == 1:
             raise KubeConfigError(
                 f"{self.path}: user {user_name!r} has a client certificate without its key, or a "
@@ -191,8 +200,21 @@ class _Kubeconfig:
             client_key=identity[1],
             server_name=self.text(cluster, "tls-server-name") or None,
             verify=cluster.get("insecure-skip-tls-verify") is not True,
-            token=self.token(user),
+            token=self.token(user, credential),
         )
+
+    def logged_in(self, name: str, user: Mapping[str, object]) -> Credential | None:
+        """What the user's log-in helper gives; None for a user without one."""
+        section = user.get("exec")
+        if self.helper is not None and isinstance(section, Mapping):
+            return self.helper(section, self.path.parent)
+        for kind in ("exec", "auth-provider"):
+            if kind in user:
+                raise KubeConfigError(
+                    f"{self.path}: user {name!r} logs in with {kind!r}, which no service "
+                    "can use; give it a token, a tokenFile or a client certificate"
+                )
+        return None
 
     def named(self, section: str, inner: str, name: str) -> Mapping[str, object]:
         """One entry of a section."""
@@ -219,8 +241,10 @@ class _Kubeconfig:
         elsewhere = self.text(section, name)
         return _read(self.path.parent / elsewhere) if elsewhere else None
 
-    def token(self, user: Mapping[str, object]) -> TokenSource:
-        """A token in a file, or one written down, or none."""
+    def token(self, user: Mapping[str, object], credential: Credential | None) -> TokenSource:
+        """A helper's token, one in a file, one written down, or none."""
+        if credential is not None and credential.token:
+            return lambda: credential.token
         file = self.text(user, "tokenFile")
         if file:
             return FileToken(self.path.parent / file)

@@ -80,7 +80,9 @@ class PodNotices:
         elif not told.is_coming and self._may_tell(told):
             told.is_coming = True
             once = f"{arrivals.first} {pod.metadata.uid}"
-            self._events.normal(_ref(pod), ON_ITS_WAY, self._coming_words(arrivals), once=once)
+            self._events.normal(
+                _ref(pod), ON_ITS_WAY, arrival_words(arrivals, self._now()), once=once
+            )
             self._count(told)
         if condition is None:
             told.unmet = ""
@@ -107,22 +109,25 @@ class PodNotices:
     def _count(self, told: _Told) -> None:
         told.at_unix_s = (*told.at_unix_s, self._now())[-MOST:]
 
-    def _coming_words(self, arrivals: Arrivals) -> str:
-        count = arrivals.count
-        kind = f" ({arrivals.kind})" if arrivals.kind else ""
-        head = "A node is" if count == 1 else f"{count} nodes are"
-        which = "It" if count == 1 else "The first"
-        when = self._expected_words(which, arrivals.expected_unix_s)
-        return f"{head} on the way for the demand of this Pod{kind}. {when}."
 
-    def _expected_words(self, which: str, expected_unix_s: float | None) -> str:
-        if expected_unix_s is None:
-            return "How long a node of this type takes is not known yet"
-        at = datetime.fromtimestamp(expected_unix_s, UTC).strftime("%H:%M:%S UTC")
-        left = round(expected_unix_s - self._now())
-        if left > 0:
-            return f"{which} is expected at {at}, in about {format_duration(left)}"
-        return f"{which} was expected at {at} and takes longer than nodes of its type usually do"
+def arrival_words(arrivals: Arrivals, now_unix_s: float) -> str:
+    """How many nodes are on their way for a Pod's demand, and when the first is expected."""
+    count = arrivals.count
+    kind = f" ({arrivals.kind})" if arrivals.kind else ""
+    head = "A node is" if count == 1 else f"{count} nodes are"
+    which = "It" if count == 1 else "The first"
+    when = _expected_words(which, arrivals.expected_unix_s, now_unix_s)
+    return f"{head} on the way for the demand of this Pod{kind}. {when}."
+
+
+def _expected_words(which: str, expected_unix_s: float | None, now_unix_s: float) -> str:
+    if expected_unix_s is None:
+        return "How long a node of this type takes is not known yet"
+    at = datetime.fromtimestamp(expected_unix_s, UTC).strftime("%H:%M:%S UTC")
+    left = round(expected_unix_s - now_unix_s)
+    if left > 0:
+        return f"{which} is expected at {at}, in about {format_duration(left)}"
+    return f"{which} was expected at {at} and takes longer than nodes of its type usually do"
 
 
 def unmet_condition(request: Request) -> RequestCondition | None:

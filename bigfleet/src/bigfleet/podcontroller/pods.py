@@ -178,6 +178,7 @@ class UpcomingStatus(_Part, frozen=True):
     node_ref: dict[str, str] | None = None
     provider_id: str = msgspec.field(default="", name="providerID")
     provisioning_start_time: str = ""
+    last_error: str = ""
 
 
 class UpcomingNode(_Part, frozen=True):

@@ -11,11 +11,15 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from bigfleet.cli.ctl.main import app as ctl
+from bigfleet.cli.kubectl.main import app as kubectl
 from bigfleet.cli.lazy_commands import COMMANDS, PROCESSES
 from bigfleet.cli.main import app
 from bigfleet_conformance.cli.main import app as conformance
 
-PROGRAMS = {"bigfleet": app, "bigfleetctl": ctl, "bigfleet-conformance": conformance}
+PROGRAMS = {
+    "bigfleet": app, "bigfleetctl": ctl, "kubectl bigfleet": kubectl,
+    "bigfleet-conformance": conformance,
+}  # fmt: skip
 PRINT_NO_RESULT = {*((name,) for name in PROCESSES), ("simulate", "scenario")}
 """Processes that run until they are told to stop, and what writes a file of its own form."""
 
@@ -65,8 +69,9 @@ def shown_examples(program: str, words: tuple[str, ...], columns: int) -> list[s
 
 def parse(program: str, line: str) -> None:
     """Read an example as its command would, and run nothing."""
-    name, *rest = shlex.split(line)
-    assert name == program
+    words = program.split()
+    assert shlex.split(line)[: len(words)] == words
+    rest = shlex.split(line)[len(words) :]
     command: Any = get_command(PROGRAMS[program])
     context = command.make_context(program, rest)
     while rest := [*context._protected_args, *context.args]:
@@ -84,7 +89,7 @@ def test_every_example_is_one_line_that_can_be_copied(program: str, words: tuple
     found = shown_examples(program, words, 60)
     assert found == shown_examples(program, words, 400), "folded"
     for line in found:
-        assert line.split()[0] == program
+        assert line.startswith(f"{program} ")
         assert "|" not in line
         parse(program, line)
 
@@ -103,7 +108,7 @@ def test_help_spells_every_flag_out_on_a_terminal_of_80_columns(program: str) ->
 def test_what_prints_a_result_prints_it_for_programs_too(program: str) -> None:
     for words, command in commands(program):
         names = {name for param in command.params for name in param.opts}
-        if program == "bigfleetctl":
+        if program in ("bigfleetctl", "kubectl bigfleet"):
             # There it is an option of the program, and may stand anywhere.
             assert "--output" in names or words
         elif words and not getattr(command, "commands", {}):
@@ -119,7 +124,7 @@ def test_what_shows_progress_can_be_told_not_to() -> None:
             assert ("--quiet" in names) is (words not in lists), words
 
 
-@pytest.mark.parametrize("program", ["bigfleet", "bigfleetctl"])
+@pytest.mark.parametrize("program", ["bigfleet", "bigfleetctl", "kubectl bigfleet"])
 def test_a_switch_is_shown_without_a_value(program: str) -> None:
     environment = {"NO_COLOR": "1", "TERMINAL_WIDTH": "200", "COLUMNS": "200"}
     for words, _ in commands(program):

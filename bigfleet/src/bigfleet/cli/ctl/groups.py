@@ -22,17 +22,19 @@ _STAY: Final = frozenset({"--help", "--version", "--install-completion", "--show
 class CtlGroup(HelpfulGroup):
     """The commands of bigfleetctl."""
 
+    program = PROGRAM
+
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command and leave the process with its exit code."""
         kwargs["standalone_mode"] = False
         try:
             code = super().main(*args, **kwargs)
         except CommandError as error:
-            _end(str(error), error.exit_code)
+            self._end(str(error), error.exit_code)
         except typer.TyperException as error:
-            _end(error.format_message(), error.exit_code)
+            self._end(error.format_message(), error.exit_code)
         except typer.Abort:
-            _end("stopped", STOPPED)
+            self._end("stopped", STOPPED)
         sys.exit(code if isinstance(code, int) else 0)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -42,15 +44,26 @@ class CtlGroup(HelpfulGroup):
             names = {*param.opts, *param.secondary_opts} - _STAY
             (switches if getattr(param, "is_flag", False) else valued).update(names)
         try:
-            args = hoist(args, valued, switches)
+            args = hoist(args, valued, switches, self.program)
         except InputError:
             # Somebody who asks the shell for completions is not done typing.
             if not ctx.resilient_parsing:
                 raise
         return super().parse_args(ctx, args)
 
+    def _end(self, message: str, code: int) -> NoReturn:
+        # A group called without a command has printed its help, and says nothing more.
+        if message:
+            complain(message, self.program)
+        sys.exit(code)
 
-def hoist(args: Sequence[str], valued: Collection[str], switches: Collection[str]) -> list[str]:
+
+def hoist(
+    args: Sequence[str],
+    valued: Collection[str],
+    switches: Collection[str],
+    program: str = PROGRAM,
+) -> list[str]:
     """The same words with all global options in front; nothing after `--` is touched."""
     front: list[str] = []
     rest: list[str] = []
@@ -65,20 +78,13 @@ def hoist(args: Sequence[str], valued: Collection[str], switches: Collection[str
             front.append(word)
         elif word in valued:
             if not words:
-                raise InputError(f"option {word} needs a value: see {PROGRAM} --help")
+                raise InputError(f"option {word} needs a value: see {program} --help")
             front += [word, words.pop(0)]
         else:
             rest.append(word)
     return [*front, *rest]
 
 
-def complain(message: str) -> None:
+def complain(message: str, program: str = PROGRAM) -> None:
     """One line on stderr, whatever the message looks like."""
-    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
-
-
-def _end(message: str, code: int) -> NoReturn:
-    # A group called without a command has printed its help, and says nothing more.
-    if message:
-        complain(message)
-    sys.exit(code)
+    print(f"{program}: {' '.join(message.split())}", file=sys.stderr)
