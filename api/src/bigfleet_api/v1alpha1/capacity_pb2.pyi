@@ -163,6 +163,9 @@ class ClusterCapacityNeeds(_message.Message):
     TIMESTAMP_UNIX_NANOS_FIELD_NUMBER: _builtins.int
     NEEDS_FIELD_NUMBER: _builtins.int
     NODE_OVERHEAD_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_STATED_FIELD_NUMBER: _builtins.int
+    DEFAULT_ARCH_FIELD_NUMBER: _builtins.int
+    DEFAULT_OS_FIELD_NUMBER: _builtins.int
     cluster_id: _builtins.str
     """Which cluster this is the demand of. Chosen by the operator, the same for the life of the
     cluster, and equal to the id the session was opened with.
@@ -171,6 +174,17 @@ class ClusterCapacityNeeds(_message.Message):
     """When the operator built this roll-up, in Unix nanoseconds. A row has arrived at the time of the
     first accepted roll-up since which it was there without a gap.
     """
+    tolerations_stated: _builtins.bool
+    """Every row states what its pods tolerate, also the rows without tolerations. While this is false,
+    the shard does not match taints for this cluster at all.
+    """
+    default_arch: _builtins.str
+    """The value of the label kubernetes.io/arch that a newly placed machine must have for a row that
+    names neither this label nor an instance type. A machine without the label counts as amd64. Empty
+    means any. Machines that already serve the cluster are kept whatever their label.
+    """
+    default_os: _builtins.str
+    """The same for the label kubernetes.io/os. A machine without the label counts as linux."""
     @_builtins.property
     def needs(self) -> _containers.RepeatedCompositeFieldContainer[Global___CapacityNeed]:
         """All current demand. A row of the previous roll-up that is missing here has been withdrawn."""
@@ -188,10 +202,13 @@ class ClusterCapacityNeeds(_message.Message):
         timestamp_unix_nanos: _builtins.int = ...,
         needs: _abc.Iterable[Global___CapacityNeed] | None = ...,
         node_overhead: _provider_pb2.Resources | None = ...,
+        tolerations_stated: _builtins.bool = ...,
+        default_arch: _builtins.str = ...,
+        default_os: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["node_overhead", b"node_overhead"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "needs", b"needs", "node_overhead", b"node_overhead", "timestamp_unix_nanos", b"timestamp_unix_nanos"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "default_arch", b"default_arch", "default_os", b"default_os", "needs", b"needs", "node_overhead", b"node_overhead", "timestamp_unix_nanos", b"timestamp_unix_nanos", "tolerations_stated", b"tolerations_stated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -330,6 +347,44 @@ class TopologySpread(_message.Message):
 Global___TopologySpread: _TypeAlias = TopologySpread  # noqa: Y015
 
 @_typing.final
+class Toleration(_message.Message):
+    """A toleration of pods, as in Kubernetes. One with a limit in seconds does not cover NoExecute for
+    as long as a machine is bought for, so operators leave such tolerations out.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    OPERATOR_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """The key of the taints it covers; empty, with the operator Exists, means every key."""
+    operator: _builtins.str
+    """"Equal" or "Exists"; empty means Equal. A roll-up with anything else is refused."""
+    value: _builtins.str
+    """The value of the taints it covers, for Equal."""
+    effect: _builtins.str
+    """"NoSchedule", "PreferNoSchedule" or "NoExecute"; empty means every effect. A roll-up with anything
+    else is refused.
+    """
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        operator: _builtins.str = ...,
+        value: _builtins.str = ...,
+        effect: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effect", b"effect", "key", b"key", "operator", b"operator", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Toleration: _TypeAlias = Toleration  # noqa: Y015
+
+@_typing.final
 class CapacityNeed(_message.Message):
     """One row of demand: the requests that share requirements, priority, spread and both penalty
     buckets (and group, where machines must share a domain), added up.
@@ -386,6 +441,7 @@ class CapacityNeed(_message.Message):
     MIN_UNIT_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
     SIZE_CLASS_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_FIELD_NUMBER: _builtins.int
     priority: _builtins.int
     """The value of the PriorityClass. Higher is served first."""
     interruption_penalty_bucket: Global___PenaltyBucket.ValueType
@@ -419,6 +475,12 @@ class CapacityNeed(_message.Message):
         able to host it alone.
         """
 
+    @_builtins.property
+    def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Toleration]:
+        """Taints that the pods of this row tolerate, sorted by key, operator, value and effect. A part of the
+        profile. Matched only when the roll-up says tolerations_stated.
+        """
+
     def __init__(
         self,
         *,
@@ -431,10 +493,11 @@ class CapacityNeed(_message.Message):
         min_unit: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         group: _builtins.str = ...,
         size_class: _builtins.str = ...,
+        tolerations: _abc.Iterable[Global___Toleration] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aggregate_resources", b"aggregate_resources", "group", b"group", "interruption_penalty_bucket", b"interruption_penalty_bucket", "min_unit", b"min_unit", "priority", b"priority", "reclamation_penalty_bucket", b"reclamation_penalty_bucket", "requirements", b"requirements", "size_class", b"size_class", "spread", b"spread"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aggregate_resources", b"aggregate_resources", "group", b"group", "interruption_penalty_bucket", b"interruption_penalty_bucket", "min_unit", b"min_unit", "priority", b"priority", "reclamation_penalty_bucket", b"reclamation_penalty_bucket", "requirements", b"requirements", "size_class", b"size_class", "spread", b"spread", "tolerations", b"tolerations"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

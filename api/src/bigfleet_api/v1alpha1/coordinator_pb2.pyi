@@ -1345,6 +1345,7 @@ class FreeClass(_message.Message):
     SPECULATIVE_FIELD_NUMBER: _builtins.int
     ALLOCATABLE_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    TAINTS_FIELD_NUMBER: _builtins.int
     instance_type: _builtins.str
     """The substrate's name of the shape."""
     zone: _builtins.str
@@ -1367,6 +1368,10 @@ class FreeClass(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Labels they share; labels of a single machine are left out."""
 
+    @_builtins.property
+    def taints(self) -> _containers.RepeatedCompositeFieldContainer[_provider_pb2.Taint]:
+        """Taints that each of them has."""
+
     def __init__(
         self,
         *,
@@ -1379,10 +1384,11 @@ class FreeClass(_message.Message):
         speculative: _builtins.int = ...,
         allocatable: _provider_pb2.Resources | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        taints: _abc.Iterable[_provider_pb2.Taint] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "capacity_type", b"capacity_type", "idle", b"idle", "instance_type", b"instance_type", "labels", b"labels", "provider", b"provider", "region", b"region", "speculative", b"speculative", "zone", b"zone"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "capacity_type", b"capacity_type", "idle", b"idle", "instance_type", b"instance_type", "labels", b"labels", "provider", b"provider", "region", b"region", "speculative", b"speculative", "taints", b"taints", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1403,6 +1409,10 @@ class Shortfall(_message.Message):
     CLUSTER_IDS_FIELD_NUMBER: _builtins.int
     PROFILE_FINGERPRINT_FIELD_NUMBER: _builtins.int
     MIN_UNIT_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_STATED_FIELD_NUMBER: _builtins.int
+    DEFAULT_ARCH_FIELD_NUMBER: _builtins.int
+    DEFAULT_OS_FIELD_NUMBER: _builtins.int
     priority: _builtins.int
     """Priority of the demand."""
     age_cycles: _builtins.int
@@ -1417,6 +1427,12 @@ class Shortfall(_message.Message):
     """
     profile_fingerprint: _builtins.str
     """Fingerprint of the profile."""
+    tolerations_stated: _builtins.bool
+    """Taints are matched for the demand. False: taints are not looked at."""
+    default_arch: _builtins.str
+    """As in ClusterCapacityNeeds."""
+    default_os: _builtins.str
+    """As in ClusterCapacityNeeds."""
     @_builtins.property
     def requirements(self) -> _containers.RepeatedCompositeFieldContainer[_capacity_pb2.NodeSelectorRequirement]:
         """The profile's requirements."""
@@ -1433,6 +1449,10 @@ class Shortfall(_message.Message):
     def min_unit(self) -> _provider_pb2.Resources:
         """What each machine must be able to host alone."""
 
+    @_builtins.property
+    def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[_capacity_pb2.Toleration]:
+        """What the demand tolerates."""
+
     def __init__(
         self,
         *,
@@ -1445,10 +1465,14 @@ class Shortfall(_message.Message):
         cluster_ids: _abc.Iterable[_builtins.str] | None = ...,
         profile_fingerprint: _builtins.str = ...,
         min_unit: _provider_pb2.Resources | None = ...,
+        tolerations: _abc.Iterable[_capacity_pb2.Toleration] | None = ...,
+        tolerations_stated: _builtins.bool = ...,
+        default_arch: _builtins.str = ...,
+        default_os: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deficit", b"deficit", "min_unit", b"min_unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_cycles", b"age_cycles", "cluster_ids", b"cluster_ids", "deficit", b"deficit", "interruption_penalty_bucket", b"interruption_penalty_bucket", "min_unit", b"min_unit", "priority", b"priority", "profile_fingerprint", b"profile_fingerprint", "requirements", b"requirements", "topology_constrained", b"topology_constrained"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_cycles", b"age_cycles", "cluster_ids", b"cluster_ids", "default_arch", b"default_arch", "default_os", b"default_os", "deficit", b"deficit", "interruption_penalty_bucket", b"interruption_penalty_bucket", "min_unit", b"min_unit", "priority", b"priority", "profile_fingerprint", b"profile_fingerprint", "requirements", b"requirements", "tolerations", b"tolerations", "tolerations_stated", b"tolerations_stated", "topology_constrained", b"topology_constrained"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1743,6 +1767,10 @@ class ReassignSpeculative(_message.Message):
     MIN_UNIT_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     REGION_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_STATED_FIELD_NUMBER: _builtins.int
+    DEFAULT_ARCH_FIELD_NUMBER: _builtins.int
+    DEFAULT_OS_FIELD_NUMBER: _builtins.int
     count: _builtins.int
     """How many to pick at most."""
     instance_type: _builtins.str
@@ -1753,6 +1781,12 @@ class ReassignSpeculative(_message.Message):
     """Pick only from this provider; empty means any."""
     region: _builtins.str
     """Pick only in this region; empty means any."""
+    tolerations_stated: _builtins.bool
+    """Taints are matched for the demand. False: taints are not looked at."""
+    default_arch: _builtins.str
+    """As in ClusterCapacityNeeds."""
+    default_os: _builtins.str
+    """As in ClusterCapacityNeeds."""
     @_builtins.property
     def machine_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The machines; empty asks the donor to pick."""
@@ -1765,6 +1799,10 @@ class ReassignSpeculative(_message.Message):
     def min_unit(self) -> _provider_pb2.Resources:
         """What each machine picked must be able to host alone."""
 
+    @_builtins.property
+    def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[_capacity_pb2.Toleration]:
+        """What the demand tolerates."""
+
     def __init__(
         self,
         *,
@@ -1776,10 +1814,14 @@ class ReassignSpeculative(_message.Message):
         min_unit: _provider_pb2.Resources | None = ...,
         provider: _builtins.str = ...,
         region: _builtins.str = ...,
+        tolerations: _abc.Iterable[_capacity_pb2.Toleration] | None = ...,
+        tolerations_stated: _builtins.bool = ...,
+        default_arch: _builtins.str = ...,
+        default_os: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["min_unit", b"min_unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "instance_type", b"instance_type", "machine_ids", b"machine_ids", "min_unit", b"min_unit", "provider", b"provider", "region", b"region", "requirements", b"requirements", "zone", b"zone"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "default_arch", b"default_arch", "default_os", b"default_os", "instance_type", b"instance_type", "machine_ids", b"machine_ids", "min_unit", b"min_unit", "provider", b"provider", "region", b"region", "requirements", b"requirements", "tolerations", b"tolerations", "tolerations_stated", b"tolerations_stated", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1803,6 +1845,10 @@ class CrossShardDrain(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     REGION_FIELD_NUMBER: _builtins.int
     INTERRUPTION_PENALTY_BUCKET_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_STATED_FIELD_NUMBER: _builtins.int
+    DEFAULT_ARCH_FIELD_NUMBER: _builtins.int
+    DEFAULT_OS_FIELD_NUMBER: _builtins.int
     preemptor_priority: _builtins.int
     """Priority of the demand they are for. Only machines that serve less may be picked."""
     count: _builtins.int
@@ -1819,6 +1865,12 @@ class CrossShardDrain(_message.Message):
     """Bucket of the demand they are for. Only machines whose workload costs less to interrupt may be
     picked.
     """
+    tolerations_stated: _builtins.bool
+    """Taints are matched for the demand. False: taints are not looked at."""
+    default_arch: _builtins.str
+    """As in ClusterCapacityNeeds."""
+    default_os: _builtins.str
+    """As in ClusterCapacityNeeds."""
     @_builtins.property
     def machine_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The machines; empty asks the donor to pick."""
@@ -1830,6 +1882,10 @@ class CrossShardDrain(_message.Message):
     @_builtins.property
     def min_unit(self) -> _provider_pb2.Resources:
         """What each machine picked must be able to host alone."""
+
+    @_builtins.property
+    def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[_capacity_pb2.Toleration]:
+        """What the demand tolerates."""
 
     def __init__(
         self,
@@ -1844,10 +1900,14 @@ class CrossShardDrain(_message.Message):
         provider: _builtins.str = ...,
         region: _builtins.str = ...,
         interruption_penalty_bucket: _capacity_pb2.PenaltyBucket.ValueType = ...,
+        tolerations: _abc.Iterable[_capacity_pb2.Toleration] | None = ...,
+        tolerations_stated: _builtins.bool = ...,
+        default_arch: _builtins.str = ...,
+        default_os: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["min_unit", b"min_unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "instance_type", b"instance_type", "interruption_penalty_bucket", b"interruption_penalty_bucket", "machine_ids", b"machine_ids", "min_unit", b"min_unit", "preemptor_priority", b"preemptor_priority", "provider", b"provider", "region", b"region", "requirements", b"requirements", "zone", b"zone"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "default_arch", b"default_arch", "default_os", b"default_os", "instance_type", b"instance_type", "interruption_penalty_bucket", b"interruption_penalty_bucket", "machine_ids", b"machine_ids", "min_unit", b"min_unit", "preemptor_priority", b"preemptor_priority", "provider", b"provider", "region", b"region", "requirements", b"requirements", "tolerations", b"tolerations", "tolerations_stated", b"tolerations_stated", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1871,6 +1931,10 @@ class TransferOwnership(_message.Message):
     MIN_UNIT_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     REGION_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_STATED_FIELD_NUMBER: _builtins.int
+    DEFAULT_ARCH_FIELD_NUMBER: _builtins.int
+    DEFAULT_OS_FIELD_NUMBER: _builtins.int
     from_shard_id: _builtins.str
     """The shard that gives."""
     to_shard_id: _builtins.str
@@ -1885,6 +1949,12 @@ class TransferOwnership(_message.Message):
     """Pick only from this provider; empty means any."""
     region: _builtins.str
     """Pick only in this region; empty means any."""
+    tolerations_stated: _builtins.bool
+    """Taints are matched for the demand. False: taints are not looked at."""
+    default_arch: _builtins.str
+    """As in ClusterCapacityNeeds."""
+    default_os: _builtins.str
+    """As in ClusterCapacityNeeds."""
     @_builtins.property
     def machine_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The machines; empty asks the donor to pick."""
@@ -1896,6 +1966,10 @@ class TransferOwnership(_message.Message):
     @_builtins.property
     def min_unit(self) -> _provider_pb2.Resources:
         """What each machine picked must be able to host alone."""
+
+    @_builtins.property
+    def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[_capacity_pb2.Toleration]:
+        """What the demand tolerates."""
 
     def __init__(
         self,
@@ -1910,10 +1984,14 @@ class TransferOwnership(_message.Message):
         min_unit: _provider_pb2.Resources | None = ...,
         provider: _builtins.str = ...,
         region: _builtins.str = ...,
+        tolerations: _abc.Iterable[_capacity_pb2.Toleration] | None = ...,
+        tolerations_stated: _builtins.bool = ...,
+        default_arch: _builtins.str = ...,
+        default_os: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["min_unit", b"min_unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "from_shard_id", b"from_shard_id", "instance_type", b"instance_type", "machine_ids", b"machine_ids", "min_unit", b"min_unit", "provider", b"provider", "region", b"region", "requirements", b"requirements", "to_shard_id", b"to_shard_id", "zone", b"zone"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "default_arch", b"default_arch", "default_os", b"default_os", "from_shard_id", b"from_shard_id", "instance_type", b"instance_type", "machine_ids", b"machine_ids", "min_unit", b"min_unit", "provider", b"provider", "region", b"region", "requirements", b"requirements", "to_shard_id", b"to_shard_id", "tolerations", b"tolerations", "tolerations_stated", b"tolerations_stated", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

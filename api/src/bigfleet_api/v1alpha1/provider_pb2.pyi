@@ -113,21 +113,27 @@ class HostRef(_message.Message):
 
     PROVIDER_FIELD_NUMBER: _builtins.int
     REF_FIELD_NUMBER: _builtins.int
+    PROVIDER_ID_FIELD_NUMBER: _builtins.int
     provider: _builtins.str
     """Who provides it, for example the name of a cloud's region."""
     ref: _builtins.str
     """The provider's own id of the host. A node is this machine's when the part of its provider id
     after the last slash equals it.
     """
+    provider_id: _builtins.str
+    """What the provider expects as spec.providerID of the node, for example "aws:///eu-west-1a/i-0abc".
+    Empty where it does not know; then `ref` alone identifies the node.
+    """
     def __init__(
         self,
         *,
         provider: _builtins.str = ...,
         ref: _builtins.str = ...,
+        provider_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider", "ref", b"ref"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider", "provider_id", b"provider_id", "ref", b"ref"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -176,6 +182,36 @@ class Resources(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Resources: _TypeAlias = Resources  # noqa: Y015
+
+@_typing.final
+class Taint(_message.Message):
+    """A taint of a node, as in Kubernetes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """The taint's key."""
+    value: _builtins.str
+    """The taint's value; may be empty."""
+    effect: _builtins.str
+    """"NoSchedule", "PreferNoSchedule" or "NoExecute"."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value: _builtins.str = ...,
+        effect: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effect", b"effect", "key", b"key", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Taint: _TypeAlias = Taint  # noqa: Y015
 
 @_typing.final
 class MachineRef(_message.Message):
@@ -260,6 +296,8 @@ class Machine(_message.Message):
     CLUSTER_FIELD_NUMBER: _builtins.int
     SHARD_METADATA_FIELD_NUMBER: _builtins.int
     INTERRUPTION_UNIX_NANOS_FIELD_NUMBER: _builtins.int
+    TAINTS_FIELD_NUMBER: _builtins.int
+    CREATED_UNIX_NANOS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identity of the slot, the same over its whole life. Opaque."""
     state: Global___MachineState.ValueType
@@ -286,6 +324,10 @@ class Machine(_message.Message):
     """When an interruptible machine will be taken away, in Unix nanoseconds, where that has been
     announced. 0 means nothing was announced.
     """
+    created_unix_nanos: _builtins.int
+    """When the host was made, in Unix nanoseconds. 0 means that there is no host, or that the provider
+    does not know.
+    """
     @_builtins.property
     def host(self) -> Global___HostRef:
         """The host. Empty while Speculative, empty or already known in Creating, known from Idle on."""
@@ -306,6 +348,13 @@ class Machine(_message.Message):
     def shard_metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """What the shard gave with Configure, stored and returned byte for byte. Cleared with cluster."""
 
+    @_builtins.property
+    def taints(self) -> _containers.RepeatedCompositeFieldContainer[Global___Taint]:
+        """Taints that the machine's node has for as long as it serves a cluster. A shard gives the machine
+        only to demand that tolerates them. Taints that something removes after the start do not belong
+        here.
+        """
+
     def __init__(
         self,
         *,
@@ -324,10 +373,12 @@ class Machine(_message.Message):
         cluster: _builtins.str = ...,
         shard_metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         interruption_unix_nanos: _builtins.int = ...,
+        taints: _abc.Iterable[Global___Taint] | None = ...,
+        created_unix_nanos: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "host", b"host", "resources", b"resources"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "capacity_type", b"capacity_type", "cluster", b"cluster", "host", b"host", "id", b"id", "instance_type", b"instance_type", "interruption_probability", b"interruption_probability", "interruption_unix_nanos", b"interruption_unix_nanos", "labels", b"labels", "last_error", b"last_error", "price_per_hour", b"price_per_hour", "resources", b"resources", "shard_metadata", b"shard_metadata", "state", b"state", "zone", b"zone"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "capacity_type", b"capacity_type", "cluster", b"cluster", "created_unix_nanos", b"created_unix_nanos", "host", b"host", "id", b"id", "instance_type", b"instance_type", "interruption_probability", b"interruption_probability", "interruption_unix_nanos", b"interruption_unix_nanos", "labels", b"labels", "last_error", b"last_error", "price_per_hour", b"price_per_hour", "resources", b"resources", "shard_metadata", b"shard_metadata", "state", b"state", "taints", b"taints", "zone", b"zone"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

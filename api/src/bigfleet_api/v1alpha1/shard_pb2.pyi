@@ -560,7 +560,7 @@ class NodeStateUpdate(_message.Message):
         """What the machine offers to pods."""
 
     @_builtins.property
-    def taints(self) -> _containers.RepeatedCompositeFieldContainer[Global___Taint]:
+    def taints(self) -> _containers.RepeatedCompositeFieldContainer[_provider_pb2.Taint]:
         """Taints its node will have, where known."""
 
     def __init__(
@@ -575,7 +575,7 @@ class NodeStateUpdate(_message.Message):
         last_error: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         resources: _provider_pb2.Resources | None = ...,
-        taints: _abc.Iterable[Global___Taint] | None = ...,
+        taints: _abc.Iterable[_provider_pb2.Taint] | None = ...,
         withdrawn: _builtins.bool = ...,
         profile_fingerprint: _builtins.str = ...,
         group: _builtins.str = ...,
@@ -587,36 +587,6 @@ class NodeStateUpdate(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___NodeStateUpdate: _TypeAlias = NodeStateUpdate  # noqa: Y015
-
-@_typing.final
-class Taint(_message.Message):
-    """A taint of a node, as in Kubernetes."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    KEY_FIELD_NUMBER: _builtins.int
-    VALUE_FIELD_NUMBER: _builtins.int
-    EFFECT_FIELD_NUMBER: _builtins.int
-    key: _builtins.str
-    """The taint's key."""
-    value: _builtins.str
-    """The taint's value; may be empty."""
-    effect: _builtins.str
-    """"NoSchedule", "PreferNoSchedule" or "NoExecute"."""
-    def __init__(
-        self,
-        *,
-        key: _builtins.str = ...,
-        value: _builtins.str = ...,
-        effect: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["effect", b"effect", "key", b"key", "value", b"value"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Taint: _TypeAlias = Taint  # noqa: Y015
 
 @_typing.final
 class AvailableCapacityUpdate(_message.Message):
@@ -663,6 +633,7 @@ class AvailableCapacityUpdate(_message.Message):
     AVAILABLE_COUNT_FIELD_NUMBER: _builtins.int
     CONFIDENCE_FIELD_NUMBER: _builtins.int
     COST_PER_HOUR_FIELD_NUMBER: _builtins.int
+    TAINTS_FIELD_NUMBER: _builtins.int
     supersedes_key: _builtins.str
     """Queue key: "available:" and the fingerprint of the profile."""
     available_count: _builtins.int
@@ -683,6 +654,10 @@ class AvailableCapacityUpdate(_message.Message):
         readers accept it.
         """
 
+    @_builtins.property
+    def taints(self) -> _containers.RepeatedCompositeFieldContainer[_provider_pb2.Taint]:
+        """Taints that every machine counted here has, and that the profile tolerates."""
+
     def __init__(
         self,
         *,
@@ -692,10 +667,11 @@ class AvailableCapacityUpdate(_message.Message):
         available_count: _builtins.int = ...,
         confidence: Global___AvailableCapacityUpdate.Confidence.ValueType = ...,
         cost_per_hour: _builtins.float = ...,
+        taints: _abc.Iterable[_provider_pb2.Taint] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["available_count", b"available_count", "confidence", b"confidence", "cost_per_hour", b"cost_per_hour", "requirements", b"requirements", "resources", b"resources", "supersedes_key", b"supersedes_key"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available_count", b"available_count", "confidence", b"confidence", "cost_per_hour", b"cost_per_hour", "requirements", b"requirements", "resources", b"resources", "supersedes_key", b"supersedes_key", "taints", b"taints"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

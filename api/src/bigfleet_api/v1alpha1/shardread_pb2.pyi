@@ -55,6 +55,8 @@ class _BlockerKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BlockerKi
     """Machines that match serve equal or higher priority."""
     BLOCKER_KIND_AMOUNT: _BlockerKind.ValueType  # 11
     """It asks for more than all machines that match hold together."""
+    BLOCKER_KIND_TAINT: _BlockerKind.ValueType  # 12
+    """A taint of machines that it does not tolerate."""
 
 class BlockerKind(_BlockerKind, metaclass=_BlockerKindEnumTypeWrapper):
     """What can stand in the way of a need."""
@@ -83,6 +85,8 @@ BLOCKER_KIND_PRIORITY: BlockerKind.ValueType  # 10
 """Machines that match serve equal or higher priority."""
 BLOCKER_KIND_AMOUNT: BlockerKind.ValueType  # 11
 """It asks for more than all machines that match hold together."""
+BLOCKER_KIND_TAINT: BlockerKind.ValueType  # 12
+"""A taint of machines that it does not tolerate."""
 Global___BlockerKind: _TypeAlias = BlockerKind  # noqa: Y015
 
 class _UnmetReason:
