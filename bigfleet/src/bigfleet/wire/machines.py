@@ -22,11 +22,14 @@ from bigfleet.model import (
     PenaltyBucket,
     QuantityError,
     Stamp,
+    Taint,
+    TaintError,
     bucket_of,
     parse_resources,
     validate_machine,
 )
 from bigfleet.wire.errors import UnknownStateError
+from bigfleet.wire.taints import LABEL_TAINTS, taints_from_proto, taints_of_label
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 
 KEY_PRIORITY: Final = "bigfleet.lucy.sh/assigned-priority"
@@ -96,6 +99,7 @@ def machine_from_proto(
         interruption_at_ns=max(0, proto.interruption_unix_nanos),
         stamp=stamp_from_metadata(proto.id, proto.cluster, proto.shard_metadata, complain),
         last_error=proto.last_error,
+        taints=_taints(proto),
     )
     validate_machine(machine)
     return machine
@@ -163,6 +167,16 @@ _DOLLAR_TEXTS: Final = {bucket: repr(bucket.dollars).removesuffix(".0") for buck
 def _host(proto: pb.Machine) -> HostRef | None:
     host = proto.host
     return HostRef(host.provider, host.ref) if host.provider or host.ref else None
+
+
+def _taints(proto: pb.Machine) -> tuple[Taint, ...]:
+    if not proto.taints:
+        text = proto.labels.get(LABEL_TAINTS, "")
+        return taints_of_label(text) if text else ()
+    try:
+        return taints_from_proto(proto.taints)
+    except TaintError as error:
+        raise MachineError(f"machine {proto.id!r}: {error}") from error
 
 
 def _capacity_type(proto: pb.Machine) -> CapacityType:

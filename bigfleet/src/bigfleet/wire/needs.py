@@ -1,9 +1,11 @@
-"""Demand on the wire as values, and back: requirements, spread, penalties, amounts, whole rows.
+"""Demand on the wire as values, and back: requirements, spread, tolerations, penalties, amounts,
+whole rows.
 
 What refuses a roll-up is refused here, with a message that names the row's part: an operator or a
-penalty bucket outside its enum, Gt or Lt without exactly one integer, a quantity that cannot be
-read or kept. Everything else is taken: `In` without values holds for no machine, an unknown
-`when_unsatisfiable` counts as not stated. Keeping demand over time is left to the shard.
+penalty bucket outside its enum, Gt or Lt without exactly one integer, a toleration that Kubernetes
+would refuse, a quantity that cannot be read or kept. Everything else is taken: `In` without values
+holds for no machine, an unknown `when_unsatisfiable` counts as not stated. Keeping demand over time
+is left to the shard.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from bigfleet.model import (
     parse_resources,
 )
 from bigfleet.model.errors import shown
+from bigfleet.wire.taints import tolerations_from_proto, tolerations_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2 as pb
 
 MAX_WHOLE: Final = 2**61
@@ -102,6 +105,7 @@ def profile_from_proto(row: pb.CapacityNeed) -> Profile:
         row.priority,
         bucket_from_int(row.interruption_penalty_bucket),
         bucket_from_int(row.reclamation_penalty_bucket),
+        tolerations_from_proto(row.tolerations),
     )
 
 
@@ -155,4 +159,5 @@ def need_to_proto(need: Need) -> pb.CapacityNeed:
         min_unit=format_resources(need.min_unit),
         group=need.group,
         size_class=need.size_class,
+        tolerations=tolerations_to_proto(profile.tolerations),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bigfleet.model import Machine, format_resources
 from bigfleet.wire.machines import metadata_from_stamp
+from bigfleet.wire.taints import taints_to_proto
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 
 
@@ -22,6 +23,7 @@ def machine_to_proto(machine: Machine) -> pb.Machine:
         last_error=machine.last_error,
         cluster=machine.cluster,
         interruption_unix_nanos=machine.interruption_at_ns,
+        taints=taints_to_proto(machine.taints),
     )
     if machine.host is not None:
         record.host.provider, record.host.ref = machine.host.provider, machine.host.ref

@@ -99,7 +99,7 @@ def test_an_object_reads_back_as_it_was_written() -> None:
         provider_id="h",
         labels={"a": "b"},
         resources=provider.Resources(resources={"cpu": "4"}),
-        taints=[provider_pb2.Taint(key="k", value="v", effect="NoSchedule")],
+        taints=[provider.Taint(key="k", value="v", effect="NoSchedule")],
     )
     known = heard(None, update, 1_700_000_000 * 10**9)
     spec, status = known.spec_body(), known.status_body()

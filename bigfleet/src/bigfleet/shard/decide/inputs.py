@@ -156,9 +156,13 @@ class CycleInputs:
             cluster: ClusterFacts(
                 reported=self.needs.heard(cluster),
                 blocked=not self.sessions.connected(cluster) or cluster in backed_off,
-                overhead=self.needs.overhead(cluster),
+                overhead=stated.overhead,
+                tolerations_stated=stated.tolerations,
+                default_arch=stated.arch,
+                default_os=stated.os,
             )
             for cluster in known
+            for stated in (self.needs.stated(cluster),)
         }
 
 

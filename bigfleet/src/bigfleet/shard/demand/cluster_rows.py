@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.model import Need, NeedKey, Profile, Resources, Stamp
+from bigfleet.model import Need, NeedKey, Profile, Stamp
 from bigfleet.model.columns import Symbols
-from bigfleet.shard.demand.ingest import Amounts, RollUp
+from bigfleet.shard.demand.ingest import Amounts, RollUp, Stated
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ class Block:
     unit: Amounts
     arrival: I64
     shrunk_at: I64
-    overhead: Resources
+    stated: Stated
     identity: I32
     """Numbers of the symbols; UNKNOWN until `intern` has seen the row."""
     profile: I32
@@ -80,7 +80,7 @@ class Block:
             unit=rollup.unit,
             arrival=np.full(size, rollup.timestamp_ns, np.int64),
             shrunk_at=np.zeros(size, np.int64),
-            overhead=rollup.overhead,
+            stated=rollup.stated,
             identity=np.full(size, UNKNOWN, np.int32),
             profile=np.full(size, UNKNOWN, np.int32),
         )

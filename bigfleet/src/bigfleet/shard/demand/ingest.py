@@ -26,6 +26,7 @@ from bigfleet.model import (
     Profile,
     QuantityError,
     Resources,
+    TaintError,
     aggregate_rows,
     parse_milli,
 )
@@ -54,6 +55,7 @@ _QUANTITIES: Final = 65_536
 _PROFILE_BYTES: Final = 64 * MIB
 _LONGEST_SIZE_CLASS: Final = 16_384
 """Names every resource of the row."""
+_MOST_TOLERATIONS: Final = 64
 _COMPARED: Final = frozenset({pb.NodeSelectorRequirement.OPERATOR_GT,
                               pb.NodeSelectorRequirement.OPERATOR_LT})  # fmt: skip
 _NOT_PROFILE: Final = ("aggregate_resources", "min_unit", "group", "size_class")
@@ -81,6 +83,26 @@ class Amounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Stated:
+    """What a roll-up says of its whole cluster."""
+
+    overhead: Resources = field(default_factory=dict)
+    tolerations: bool = False
+    arch: str = ""
+    os: str = ""
+
+    @classmethod
+    def read(cls, message: pb.ClusterCapacityNeeds) -> Stated:
+        """What a message says; ModelError or IdentifierError for what cannot be kept."""
+        overhead = amounts_from_proto(message.node_overhead.resources, "node_overhead")
+        for name in overhead:
+            check_label_key(name, "node_overhead: resource")
+        check_label_value(message.default_arch, "default_arch")
+        check_label_value(message.default_os, "default_os")
+        return cls(overhead, message.tolerations_stated, message.default_arch, message.default_os)
+
+
+@dataclass(frozen=True, slots=True)
 class RollUp:
     """The complete demand of one cluster at one moment, valid, one row per key."""
 
@@ -91,7 +113,7 @@ class RollUp:
     profiles: tuple[Profile, ...]
     aggregate: Amounts
     unit: Amounts
-    overhead: Resources = field(default_factory=dict)
+    stated: Stated = field(default_factory=Stated)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -115,19 +137,17 @@ class Ingest:
                 raise RollUpRefusedError(f"the roll-up cannot be decoded: {error}") from None
         self._check_size(message)
         try:
-            overhead = amounts_from_proto(message.node_overhead.resources, "node_overhead")
-            for name in overhead:
-                check_label_key(name, "node_overhead: resource")
+            stated = Stated.read(message)
         except (ModelError, IdentifierError) as error:
             raise RollUpRefusedError(str(error)) from None
-        return self._columns(message, overhead)
+        return self._columns(message, stated)
 
     def _check_size(self, message: pb.ClusterCapacityNeeds) -> None:
         problem = self.limits.problem(RollUpSize(message.ByteSize(), len(message.needs), b"", 0))
         if problem is not None:
             raise RollUpRefusedError(str(problem), problem.limit)
 
-    def _columns(self, message: pb.ClusterCapacityNeeds, overhead: Resources) -> RollUp:
+    def _columns(self, message: pb.ClusterCapacityNeeds, stated: Stated) -> RollUp:
         places: dict[NeedKey, int] = {}
         profiles: list[Profile] = []
         aggregate, unit = _Cells(), _Cells()
@@ -139,7 +159,7 @@ class Ingest:
                     (profile.fingerprint, row.group, row.size_class), len(profiles)
                 )
                 if place < len(profiles):
-                    return self._added_up(message, overhead)
+                    return self._added_up(message, stated)
                 aggregate.add(place, row.aggregate_resources, "aggregate_resources")
                 unit.add(place, row.min_unit, "min_unit")
                 profiles.append(profile)
@@ -154,7 +174,7 @@ class Ingest:
             tuple(profiles[place] for place in order.tolist()),
             aggregate.columns(order),
             unit.columns(order),
-            overhead,
+            stated,
         )
 
     def _checked(self, row: pb.CapacityNeed, scratch: pb.CapacityNeed, shapes: set[str]) -> Profile:
@@ -190,7 +210,7 @@ class Ingest:
         )
         return RollUpRefusedError(str(problem), problem.limit)
 
-    def _added_up(self, message: pb.ClusterCapacityNeeds, overhead: Resources) -> RollUp:
+    def _added_up(self, message: pb.ClusterCapacityNeeds, stated: Stated) -> RollUp:
         """The rare roll-up with several rows of one identity: they are one row."""
         needs: list[Need] = []
         scratch, shapes = pb.CapacityNeed(), set[str]()
@@ -218,7 +238,7 @@ class Ingest:
             tuple(need.profile for need in rows),
             aggregate.columns(order),
             unit.columns(order),
-            overhead,
+            stated,
         )
 
 
@@ -295,6 +315,15 @@ def _check_names(row: pb.CapacityNeed) -> None:
         if requirement.operator not in _COMPARED:
             for value in requirement.values:
                 check_label_value(value, f"requirement {requirement.key}: value")
+    for toleration in row.tolerations:
+        if toleration.key:
+            check_label_key(toleration.key, "toleration: key")
+        check_label_value(toleration.value, f"toleration {toleration.key}: value")
+    if len(row.tolerations) > _MOST_TOLERATIONS:
+        raise TaintError(
+            f"{len(row.tolerations)} tolerations: a row may have {_MOST_TOLERATIONS}, as each is "
+            "compared with the taints of every class of machines"
+        )
     for spread in row.spread:
         if spread.topology_key:
             check_label_key(spread.topology_key, "spread: topology_key")

@@ -18,11 +18,11 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.model import Need, Resources
+from bigfleet.model import Need
 from bigfleet.model.columns import Demand, Symbols, renumbered
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.shard.demand.cluster_rows import Block, RowChanges, Wide
-from bigfleet.shard.demand.ingest import RollUp
+from bigfleet.shard.demand.ingest import RollUp, Stated
 
 I32 = npt.NDArray[np.int32]
 _N = TypeVar("_N", bound=np.integer)
@@ -101,10 +101,10 @@ class NeedsTable:
         """Whether it is known what the cluster asks for: it said so since the start, or is gone."""
         return cluster in self._heard
 
-    def overhead(self, cluster: str) -> Resources:
-        """What DaemonSets take on every node of the cluster, in milli-units."""
+    def stated(self, cluster: str) -> Stated:
+        """What the cluster says of itself as a whole."""
         block = self._blocks.get(cluster)
-        return {} if block is None else block.overhead
+        return Stated() if block is None else block.stated
 
     def rows(self, cluster: str) -> list[Need]:
         """A cluster's rows as values."""

@@ -16,11 +16,9 @@ from bigfleet.model import (
     Resources,
     format_resources,
 )
+from bigfleet.wire.taints import taints_to_proto
 from bigfleet_api.v1alpha1 import provider_pb2, shard_pb2
 
-LABEL_TAINTS: Final = "bigfleet.lucy.sh/taints"
-"""Taints a provider's nodes come up with: `key=value:Effect`, separated by commas."""
-EFFECTS: Final = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
 GONE: Final = "the machine is gone: its provider does not know it any more"
 
 _SHAPES: Final = 4096
@@ -47,7 +45,7 @@ def node_state(
         last_error=machine.last_error if machine.state is MachineState.FAILED else "",
         labels=labels_of(machine),
         resources=resources_of(machine.effective_allocatable),
-        taints=taints_of(machine.labels.get(LABEL_TAINTS, "")),
+        taints=taints_to_proto(machine.taints),
         withdrawn=withdrawn,
         # A stamp may name another cluster, which this one must not learn of.
         profile_fingerprint=stamp.fingerprint if stamp and is_for_cluster else "",
@@ -113,15 +111,3 @@ def resources_of(amounts: Resources) -> provider_pb2.Resources:
 @lru_cache(_SHAPES)
 def _printed(amounts: tuple[tuple[str, int], ...]) -> provider_pb2.Resources:
     return provider_pb2.Resources(resources=format_resources(dict(amounts)))
-
-
-@lru_cache(_SHAPES)
-def taints_of(text: str) -> tuple[shard_pb2.Taint, ...]:
-    """The taints a label names. What is no taint is left out: a node comes up without it."""
-    found = []
-    for part in text.split(","):
-        rest, colon, effect = part.strip().rpartition(":")
-        key, _, value = rest.partition("=")
-        if colon and key and effect in EFFECTS:
-            found.append(shard_pb2.Taint(key=key, value=value, effect=effect))
-    return tuple(found)

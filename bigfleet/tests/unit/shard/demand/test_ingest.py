@@ -27,7 +27,7 @@ def test_columns_hold_whole_units_and_thousandths() -> None:
     assert taken.aggregate.whole.tolist() == [[2, 2**30]]
     assert taken.aggregate.milli.tolist() == [[500, 0]]
     assert taken.unit.of_row(0) == {"cpu": 1000}
-    assert taken.overhead == {"cpu": 100}
+    assert taken.stated.overhead == {"cpu": 100}
 
 
 def test_raw_bytes_are_read_as_well() -> None:
@@ -177,3 +177,43 @@ def test_the_memory_of_profiles_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPa
     for number in range(200):
         reader.read(rollup(row(f"pool-{number}")))
     assert sum(map(len, reader._profiles)) < 1100
+
+
+def test_what_a_cluster_states_is_read_with_its_rows() -> None:
+    message = rollup(row())
+    message.tolerations_stated, message.default_arch, message.default_os = True, "amd64", "linux"
+    stated = Ingest().read(message).stated
+    assert (stated.tolerations, stated.arch, stated.os) == (True, "amd64", "linux")
+    assert not Ingest().read(rollup(row())).stated.tolerations
+
+
+def test_rows_that_tolerate_different_taints_are_different_rows() -> None:
+    tolerant = row()
+    tolerant.tolerations.add(key="gpu", operator="Exists")
+    assert len(Ingest().read(rollup(row(), tolerant))) == 2
+
+
+@pytest.mark.parametrize(
+    ("toleration", "words"),
+    [({"key": "a b", "operator": "Exists"}, "a b"), ({"key": "a", "operator": "Gt"}, "Gt"),
+     ({"key": "a", "value": "b c"}, "b c")],
+)  # fmt: skip
+def test_a_toleration_that_cannot_be_refuses_the_roll_up(
+    toleration: dict[str, str], words: str
+) -> None:
+    wrong = row()
+    wrong.tolerations.add(**toleration)
+    assert words in refused(rollup(wrong))
+
+
+def test_a_row_with_very_many_tolerations_is_refused() -> None:
+    wrong = row()
+    for number in range(65):
+        wrong.tolerations.add(key=f"key-{number}", operator="Exists")
+    assert "65 tolerations" in refused(rollup(wrong))
+
+
+def test_a_default_that_no_label_can_have_is_refused() -> None:
+    message = rollup(row())
+    message.default_arch = "no such arch"
+    assert "default_arch" in refused(message)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bigfleet.model import LABEL_INSTANCE_TYPE, LABEL_ZONE, MachineState
-from bigfleet.shard.operators.frames import bootstrap_machine, gone, node_state, taints_of
+from bigfleet.model import LABEL_INSTANCE_TYPE, LABEL_ZONE, MachineState, Taint
+from bigfleet.shard.operators.frames import bootstrap_machine, gone, node_state
 from bigfleet_api.v1alpha1 import provider_pb2
 from operators import machine, stamp
 
@@ -70,20 +70,8 @@ def test_a_machine_that_vanished_is_failed_and_withdrawn() -> None:
     assert "gone" in frame.last_error
 
 
-@pytest.mark.parametrize(
-    ("text", "taints"),
-    [
-        ("", []),
-        ("gpu=yes:NoSchedule", [("gpu", "yes", "NoSchedule")]),
-        ("gpu:NoExecute", [("gpu", "", "NoExecute")]),
-        (
-            "a=1:NoSchedule, example.com/b=x=y:PreferNoSchedule",
-            [("a", "1", "NoSchedule"), ("example.com/b", "x=y", "PreferNoSchedule")],
-        ),
-        ("a=1:Never,=1:NoSchedule,nonsense,b:NoSchedule", [("b", "", "NoSchedule")]),
-    ],
-)
-def test_taints_are_read_from_their_label(text: str, taints: list[tuple[str, str, str]]) -> None:
-    assert [(t.key, t.value, t.effect) for t in taints_of(text)] == taints
-    labelled = machine("m-1", labels={"bigfleet.lucy.sh/taints": text})
-    assert len(node_state(labelled, "c-1").taints) == len(taints)
+def test_taints_of_the_record_are_those_of_the_node() -> None:
+    taints = (Taint.of("gpu", "yes"), Taint.of("spot", "", "NoExecute"))
+    tainted = replace(machine("m-1"), taints=taints)
+    found = [(t.key, t.value, t.effect) for t in node_state(tainted, "c-1").taints]
+    assert found == [("gpu", "yes", "NoSchedule"), ("spot", "", "NoExecute")]
