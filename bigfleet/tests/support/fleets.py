@@ -11,6 +11,8 @@ from random import Random
 
 from bigfleet.decision.policy import SECOND, Policy
 from bigfleet.model import (
+    LABEL_ARCH,
+    LABEL_INSTANCE_TYPE,
     CapacityType,
     Departure,
     HostRef,
@@ -24,7 +26,10 @@ from bigfleet.model import (
     Spread,
     SpreadMode,
     Stamp,
+    Taint,
+    Toleration,
     aggregate_rows,
+    canonical_taints,
 )
 from bigfleet.model.facts import ClusterFacts
 
@@ -33,6 +38,19 @@ ZONE = "topology.kubernetes.io/zone"
 POOL = "pool"
 S = MachineState
 NOW = 10_000 * SECOND
+TAINTS = [
+    Taint.of("gpu", "present", "NoSchedule"),
+    Taint.of("gpu", "present", "PreferNoSchedule"),
+    Taint.of("team", "a", "NoExecute"),
+    Taint.of("team", "b", "PreferNoSchedule"),
+]
+TOLERATIONS = [
+    Toleration.of("gpu", "Exists"),
+    Toleration.of("gpu", "Equal", "present", "NoSchedule"),
+    Toleration.of("team", "Equal", "a"),
+    Toleration.of(operator="Exists", effect="PreferNoSchedule"),
+    Toleration.of(operator="Exists"),
+]
 
 _TYPES = {
     "small": {"cpu": 4_000, "memory": 16_000},
@@ -97,6 +115,13 @@ def need(rng: Random, cluster: str, shape: Shape, index: int) -> Need:
     if rng.random() < 0.2:
         requirements.append(Requirement.of(ZONE, RequirementOperator.NOT_IN, ["z-b"]))
     if rng.random() < 0.1:
+        requirements.append(
+            Requirement.of(LABEL_ARCH, RequirementOperator.IN, [rng.choice(["amd64", "arm64"])])
+        )
+    if rng.random() < 0.1:
+        kinds = rng.sample(sorted(_TYPES), 3)
+        requirements.append(Requirement.of(LABEL_INSTANCE_TYPE, RequirementOperator.IN, kinds))
+    if rng.random() < 0.1:
         requirements.append(Requirement.of("gen", RequirementOperator.GT, ["2"]))
     if rng.random() < 0.08:
         requirements.append(Requirement.of(RACK, RequirementOperator.IN, ["r-0", "r-1"]))
@@ -122,6 +147,7 @@ def need(rng: Random, cluster: str, shape: Shape, index: int) -> Need:
     profile = Profile.of(
         requirements=requirements,
         spread=spread,
+        tolerations=_tolerations(rng),
         priority=rng.choice([0, 100, 100, 1000, 1_000_000]),
         interruption=PenaltyBucket(rng.choice([0, 1, 1, 2, 4, 8, 27])),
         reclamation=PenaltyBucket(rng.choice([0, 1, 1, 3, 27])),
@@ -148,6 +174,8 @@ def machine(
     labels = {RACK: f"r-{rack}", POOL: rng.choice(["a", "b"]), "gen": str(rng.randint(1, 4))}
     if rng.random() < 0.05:
         del labels[RACK]
+    if rng.random() < 0.5:
+        labels[LABEL_ARCH] = rng.choice(["amd64", "arm64"])
     probability = rng.choice(_PROBABILITY[capacity_type]) if capacity_type in _PROBABILITY else 0.0
     price = 0.0 if owned else _PRICES[kind] * (0.4 if probability else 1.0)
     state = _state(rng, shape)
@@ -193,7 +221,17 @@ def machine(
         pods=rng.choice([None, 0, 3]),
         last_error="HostLost: gone" if state is S.FAILED else "",
         excluded=odd and rng.random() < 0.03,
+        taints=_taints(rng),
     )
+
+
+def _tolerations(rng: Random) -> list[Toleration]:
+    return rng.sample(TOLERATIONS, rng.randint(1, 2)) if rng.random() < 0.35 else []
+
+
+def _taints(rng: Random) -> tuple[Taint, ...]:
+    few = rng.randint(1, 2) if rng.random() < 0.3 else 0
+    return canonical_taints(rng.sample(TAINTS, few))
 
 
 def _less_cpu(resources: dict[str, int]) -> dict[str, int]:
@@ -239,6 +277,9 @@ def _facts(rng: Random, shape: Shape) -> ClusterFacts:
         reported=not shape.odd_states or rng.random() < 0.9,
         blocked=shape.limits and rng.random() < 0.08,
         overhead={"cpu": 300, "memory": 500} if rng.random() < 0.2 else {},
+        tolerations_stated=rng.random() < 0.6,
+        default_arch=rng.choice(["", "amd64", "amd64", "arm64"]),
+        default_os=rng.choice(["", "linux", "linux", "windows"]) if rng.random() < 0.3 else "",
     )
 
 

@@ -139,6 +139,7 @@ def make_scratch(
         head_cost=lists("head_cost", np.int64),
         head_cls=lists("head_cls", np.int32),
         head_idle=lists("head_idle", np.uint8),
+        head_avoid=lists("head_avoid", np.uint8),
         head_rank=lists("head_rank", np.int64),
         head_penalty=lists("head_penalty", np.int32),
         head_x=lists("head_x", np.float64),

@@ -9,15 +9,23 @@ numbers are given again while the rows stay the same (``DomainNumbers``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.kernels.layout import FAILED, I32, I64, U8
-from bigfleet.decision.matcher import DomainKey, Matcher, Shape, column_mask, is_one_host
+from bigfleet.decision.matcher import (
+    DomainKey,
+    Matcher,
+    Shape,
+    column_mask,
+    is_one_host,
+)
+from bigfleet.decision.tables import Clusters
 from bigfleet.model import Requirement
 from bigfleet.model.columns import Demand, MachineColumns
+from bigfleet.model.match_set import MatchSet
 
 
 @dataclass(frozen=True)
@@ -35,8 +43,9 @@ class CycleTopology:
 
     fleet: MachineColumns
     matcher: Matcher
+    clusters: Clusters
     profiles: npt.NDArray[np.int32] = field(init=False)
-    """[profile, 4]: match set, domain key or -1, masks, spread constraints."""
+    """[profile, 4]: match set without terms, domain key or -1, masks, spread constraints."""
     columns: list[str] = field(default_factory=list)
     """Topology columns in use; combined keys get a column of their own."""
     keys: dict[DomainKey, int] = field(default_factory=dict)
@@ -65,7 +74,20 @@ class CycleTopology:
         self.profiles = self.matcher.profiles(self.fleet)
         return np.array(other, np.int32)[inverse.reshape(-1)]
 
-    def alive(self, profile: int) -> U8:
+    def match_sets(self, profile: I32, cluster: I32) -> tuple[I32, I32]:
+        """Per row of these profiles and clusters: its match sets for new machines and its own."""
+        new = self.profiles[profile, 0]
+        own = new.copy()
+        terms = self.clusters.terms[cluster]
+        for number, stated in enumerate(self.clusters.stated[1:], 1):
+            rows = np.flatnonzero(terms == number)
+            used, inverse = np.unique(profile[rows], return_inverse=True)
+            pairs = [self.matcher.under(stated, p) for p in used.tolist()]
+            found = np.array(pairs, np.int32).reshape(-1, 2)[inverse.reshape(-1)]
+            new[rows], own[rows] = found[:, 0], found[:, 1]
+        return new, own
+
+    def alive(self, profile: int, terms: int) -> U8:
         """Classes with a machine, in any state but Failed, that may hold a whole gang.
 
         One machine is one host, also where it has no name of a host yet.
@@ -75,8 +97,10 @@ class CycleTopology:
             tuple(r for r in part if not is_one_host(r))
             for part in (shape.by_class, shape.by_column)
         )
-        matches = self.matcher.classes(by_class, self.fleet.classes)
-        return matches & self._with_column(by_column)
+        known, stated = self.fleet.symbols.profiles[profile], self.clusters.stated[terms]
+        match_set = replace(MatchSet.of_new(by_class, known, stated), defaults=())
+        matches = self.matcher.classes(match_set, self.fleet.classes)
+        return (matches > 0) & self._with_column(by_column)
 
     def wants_one_host(self, profile: int) -> bool:
         """Whether its gangs can only be on one machine."""

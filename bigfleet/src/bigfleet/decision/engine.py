@@ -103,7 +103,7 @@ class Engine:
         clusters = tables.clusters(demand)
         amounts = tables.amounts(fleet, demand, clusters)
         classes = tables.classes(fleet.classes, amounts.offers, policy, carry, now)
-        topology = CycleTopology(fleet, self._matcher)
+        topology = CycleTopology(fleet, self._matcher, clusters)
         machines = _machines(fleet, policy, now)
         base = max(carry.last_sequence + 1, now)
         self.cancel.check()

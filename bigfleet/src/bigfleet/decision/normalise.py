@@ -110,8 +110,11 @@ def _foldable(
     kinds, kind = _unique([clusters, demand.profile[gangs], *wanted.T])
     fits = np.zeros(len(kinds), np.uint8)
     whole = np.zeros((len(kinds), len(topology.fleet.classes)), np.uint8)
-    used, alive_of = np.unique(kinds[:, 1], return_inverse=True)
-    alive = np.stack([topology.alive(int(profile)) for profile in used])
+    stated = len(topology.clusters.stated)
+    pairs = kinds[:, 1] * stated + topology.clusters.terms[kinds[:, 0]]
+    pairs, alive_of = np.unique(pairs, return_inverse=True)
+    used = pairs // stated
+    alive = np.stack([topology.alive(*divmod(pair, stated)) for pair in pairs.tolist()])
     offers = np.ascontiguousarray(amounts.offers)
     fit_kinds(kinds, offers, amounts.overhead, alive, alive_of.reshape(-1), whole, fits)
     scattered = np.zeros(len(gangs), np.uint8)

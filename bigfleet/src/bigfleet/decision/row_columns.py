@@ -69,6 +69,7 @@ class RowArranger:
             interruption=standing.interruption,
             reclamation=standing.reclamation,
             match=by.match,
+            own_match=by.own_match,
             aggregate=own,
             unit=np.ascontiguousarray(unit),
             uniform=uniform,

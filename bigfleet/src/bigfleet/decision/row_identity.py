@@ -122,8 +122,9 @@ class RowRequirements:
     """What rows' requirements come down to."""
 
     match: I32
+    own_match: I32
     sets: I32
-    """Match sets in use; ``match`` numbers these."""
+    """Match sets in use; ``match`` and ``own_match`` number these."""
     domain: I32
     spread: tuple[I32, I32, I32]
     masks: tuple[I32, I32]
@@ -140,7 +141,9 @@ def _special(table: I32) -> Bools:
 def row_requirements_of(topology: CycleTopology, standing: RowIdentity) -> RowRequirements:
     """What rows' requirements come down to; only unusual profiles are looked at one by one."""
     table = topology.profiles[standing.profile]
-    sets, match = np.unique(table[:, 0], return_inverse=True)
+    new, own = topology.match_sets(standing.profile, standing.cluster)
+    sets, number = np.unique(np.concatenate([new, own]), return_inverse=True)
+    match: I32 = number.reshape(-1).astype(np.int32)
     special = np.flatnonzero(_special(table))
     size = len(table)
     domain = np.full(size, -1, np.int32)
@@ -163,7 +166,8 @@ def row_requirements_of(topology: CycleTopology, standing: RowIdentity) -> RowRe
     wanted = [[topology.mask(r) for r in s.by_column] for s in shapes]
     mask_at, masks = _ragged([[], *wanted], kind)
     return RowRequirements(
-        match=match.reshape(-1).astype(np.int32),
+        match=match[:size],
+        own_match=match[size:],
         sets=sets,
         domain=domain,
         spread=(spread_at, constraints[:, 0].copy(), constraints[:, 1].copy()),

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from bigfleet.decision.carry import Carry
 from bigfleet.decision.interning import Memo
-from bigfleet.decision.kernels.layout import I64, U8, ClassArrays
+from bigfleet.decision.kernels.layout import I32, I64, U8, ClassArrays
 from bigfleet.decision.policy import Policy
 from bigfleet.model import CapacityType, PenaltyBucket
 from bigfleet.model.columns import ClassTable, Demand, MachineColumns, Offering, Symbols
 from bigfleet.model.facts import ClusterFacts
+from bigfleet.model.match_set import ClusterTerms
 
 Bools = npt.NDArray[np.bool_]
 
@@ -46,6 +47,9 @@ class Clusters:
     reported: U8
     blocked: U8
     overhead: AmountTable
+    terms: I32
+    """Per cluster: the number of its terms in ``stated``."""
+    stated: tuple[ClusterTerms, ...]
 
 
 @dataclass
@@ -148,12 +152,14 @@ def _cluster_columns(symbols: Symbols, facts: Mapping[str, ClusterFacts], width:
     size = max(1, len(symbols.clusters))
     whole, milli = np.zeros((size, width), np.int64), np.zeros((size, width), np.int64)
     reported, blocked = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+    terms, stated = np.zeros(size, np.int32), {ClusterTerms(): 0}
     for row, known in zip(numbers, facts.values(), strict=True):
         reported[row], blocked[row] = known.reported, known.blocked
+        terms[row] = stated.setdefault(ClusterTerms.of(known), len(stated))
         for resource, amount in known.overhead.items():
             column = symbols.resources.find(resource)
             whole[row, column], milli[row, column] = divmod(amount, _MILLI)
-    return Clusters(reported, blocked, AmountTable.of(whole, milli, width))
+    return Clusters(reported, blocked, AmountTable.of(whole, milli, width), terms, tuple(stated))
 
 
 def _wide(amounts: npt.NDArray[np.integer], width: int) -> I64:

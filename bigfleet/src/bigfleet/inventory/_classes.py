@@ -17,6 +17,7 @@ import numpy.typing as npt
 from bigfleet.inventory._column import readonly
 from bigfleet.model.amounts.resources import Resources
 from bigfleet.model.columns import ClassTable, Names, Offering, Pool
+from bigfleet.model.demand.taints import Taint
 from bigfleet.model.machine import (
     LABEL_CAPACITY_TYPE,
     LABEL_INSTANCE_TYPE,
@@ -46,6 +47,7 @@ class Attributes(NamedTuple):
     allocatable: Resources | None
     price: float
     probability: float
+    taints: tuple[Taint, ...] = ()
 
     def key(self) -> tuple[object, ...]:
         """The same for equal attributes, whatever the order inside the mappings."""
@@ -57,6 +59,7 @@ class Attributes(NamedTuple):
             None if given is None else frozenset(given.items()),
             self.price,
             self.probability,
+            self.taints,
         )
 
     def matchable(self) -> dict[str, str]:
@@ -90,6 +93,7 @@ class ClassSlots:
         self._version = version
         self._slots: list[Attributes] = []
         self._labels: list[Mapping[str, str]] = []
+        self._taints: list[tuple[Taint, ...]] = []
         self._lookup: dict[tuple[object, ...], int] = {}
         self._spare: dict[int, None] = {}
         self._machines: I64 = np.zeros(0, np.int64)
@@ -147,6 +151,7 @@ class ClassSlots:
             slot = len(self._slots)
             self._slots.append(attributes)
             self._labels.append({})
+            self._taints.append(())
             self._widen()
         self._lookup[key] = slot
         self._define(slot, attributes)
@@ -200,6 +205,7 @@ class ClassSlots:
             self._table = ClassTable(
                 **copies,  # type: ignore[arg-type]
                 labels=tuple(self._labels),
+                taints=tuple(self._taints),
                 offerings=_offerings(self._offerings),
                 pools=_pools(self._pools),
                 version=self._version,
@@ -210,6 +216,7 @@ class ClassSlots:
         self._epoch += 1
         self._slots[slot] = attributes
         self._labels[slot] = attributes.matchable()
+        self._taints[slot] = attributes.taints
         for label, value in attributes.labels.items():
             counts = self._values.setdefault(label, {})
             counts[value] = counts.get(value, 0) + 1

@@ -21,6 +21,7 @@ from bigfleet.inventory._shared_labels import Contents, NumberMemo
 from bigfleet.inventory._texts import PackedTexts
 from bigfleet.inventory.errors import DuplicateMachineError, UnfitMachineError
 from bigfleet.model.columns import Flag, Names, Symbols
+from bigfleet.model.demand.taints import Taint
 from bigfleet.model.machine import CapacityType, HostRef, Machine
 from bigfleet.model.validation import MAX_PRICE_PER_HOUR
 
@@ -29,8 +30,9 @@ Numbers = npt.NDArray[np.generic]
 T = TypeVar("T", bound=np.generic)
 Offered = tuple[str, str, str, str, CapacityType]
 """Provider, region, instance type, zone, capacity type."""
-Shape = tuple[Offered, int, int, float, float]
-"""What is offered; resources and allocatable as numbers, -1 for none; price; probability."""
+Shape = tuple[Offered, int, int, float, float, tuple[Taint, ...]]
+"""What is offered; resources and allocatable as numbers, -1 for none; price, probability,
+taints."""
 
 SPARSE: Final = ("ending_at", "not_ready_since", "leaving_sequence")
 """Columns of what few machines have; 0 for none."""
@@ -203,6 +205,7 @@ class _Gathering:
             self._amounts.number_all([m.allocatable for m in machines]),
             price.tolist(),
             probability.tolist(),
+            [m.taints for m in machines],
             strict=True,
         )
         return np.fromiter(map(self._shapes.__getitem__, shapes), np.int64, len(machines))

@@ -135,6 +135,7 @@ class Store:
             allocatable=attributes.allocatable,
             price_per_hour=attributes.price,
             interruption_probability=attributes.probability,
+            taints=attributes.taints,
             interruption_at_ns=self.sparse["ending_at"].get(row),
             stamp=self._stamp(self.stamp, row, int(self.sequence.data[row])),
             leaving=self._leaving(row, flags & _FINAL != 0) if flags & _LEAVING else None,
@@ -234,7 +235,7 @@ class Store:
         self.topology.write(rows, {key: column[mine] for key, column in topology.items()})
 
     def _attributes(self, batch: Batch, shape: int, labels: Mapping[str, str]) -> Attributes:
-        offered, base, given, price, probability = batch.shapes[shape]
+        offered, base, given, price, probability, taints = batch.shapes[shape]
         return Attributes(
             *offered,
             labels=labels,
@@ -242,6 +243,7 @@ class Store:
             allocatable=None if given < 0 else dict(batch.amounts[given]),
             price=price,
             probability=probability,
+            taints=taints,
         )
 
     def _note_errors(self, rows: I64, errors: Mapping[int, str]) -> None:

@@ -6,6 +6,7 @@ taints and tolerations, profiles, needs.
     columns     fleet and demand as columns, as the engine reads them
     machine     machines; lifecycle: their states; validation: which records a shard accepts
     facts       what a shard knows about a cluster besides its demand
+    match_set   what needs ask of the labels and taints of machines
     reasons     why a need stays unmet; blockers: what stands in its way
 
 Everything else of BigFleet is written in these words, so this package imports nothing of ours.
@@ -85,10 +86,12 @@ from bigfleet.model.machine import (
     MachineState,
     Stamp,
 )
+from bigfleet.model.match_set import ASSUMED, defaults_of, has_defaults
 from bigfleet.model.validation import validate_machine
 
 __all__ = [
     "ALLOCATABLE",
+    "ASSUMED",
     "BOUND",
     "LABEL_ARCH",
     "LABEL_CAPACITY_TYPE",
@@ -140,7 +143,9 @@ __all__ = [
     "bucket_of",
     "canonical_taints",
     "check_move",
+    "defaults_of",
     "format_resources",
+    "has_defaults",
     "is_legal_move",
     "is_uniform_multiple",
     "matches_all",

@@ -120,8 +120,11 @@ def next_machine(
     idle, speculative = free_for(world, row, domain, planned=planned)
     idle, speculative = within_skew(world, row, taken, idle, speculative)
 
+    def cost_order(m: Machine) -> tuple[object, ...]:
+        return (world.cost_per_unit(row, m, left), world.avoided(row, m))
+
     def idle_order(m: Machine) -> tuple[object, ...]:
-        return (world.cost_per_unit(row, m, left), penalty_rank(m.stamp), m.id)
+        return (*cost_order(m), penalty_rank(m.stamp), m.id)
 
     reserved = [m for m in idle if world.owner(m.stamp) in (row, row.parent) and m.stamp]
     reserved = [m for m in reserved if m.stamp is not None and m.stamp.key in row.keys]
@@ -138,7 +141,7 @@ def next_machine(
     if good:
         return min(good, key=idle_order)
     if speculative:
-        return min(speculative, key=lambda m: (world.cost_per_unit(row, m, left), m.id))
+        return min(speculative, key=lambda m: (*cost_order(m), m.id))
     return min(risky, key=idle_order) if risky else None
 
 
@@ -166,7 +169,7 @@ def free_for(
 def can_serve(world: World, row: Row, m: Machine, domain: tuple[str, ...] | None) -> bool:
     return (
         world.usable(m)
-        and world.matches(row, m)
+        and world.may_place(row, m)
         and world.covers_unit(row, m)
         and world.offers_all(row, m)
         and world.cost(row, m) is not None

@@ -50,7 +50,7 @@ def holdings(world: World, row: Row) -> tuple[list[Machine], list[Machine]]:
         and world.usable(m)
         and world.matches(row, m)
         and (
-            (m.state is S.IDLE)
+            (m.state is S.IDLE and world.may_place(row, m))
             or (world.counts_for(m) == row.need.cluster and m.id not in world.claimed_by)
         )
     ]
@@ -156,7 +156,7 @@ def _might_yield(world: World, row: Row, m: Machine) -> bool:
     """Excess, or held by a need that is strictly lower: what phase 2 may be able to take."""
     if m.state is not S.CONFIGURED or m.leaving is not None or not world.usable(m):
         return False
-    if not (world.matches(row, m) and world.covers_unit(row, m) and world.offers_all(row, m)):
+    if not (world.may_place(row, m) and world.covers_unit(row, m) and world.offers_all(row, m)):
         return False
     if world.cost(row, m) is None:
         return False

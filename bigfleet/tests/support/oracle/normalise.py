@@ -14,12 +14,11 @@ from bigfleet.model import (
     Requirement,
     RequirementOperator,
     Stamp,
-    matches_all,
     total_order_key,
 )
 from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.facts import ClusterFacts
-from oracle.world import Row
+from oracle.world import Row, matches_need
 
 FoldKey = tuple[str, str, tuple[tuple[str, int], ...]]
 
@@ -72,15 +71,17 @@ def _folds(
 ) -> bool:
     if not need.profile.same or not any(need.aggregate.values()):
         return False
+    fact = facts.get(need.cluster, ClusterFacts())
     one_host = Requirement.of(LABEL_HOSTNAME, RequirementOperator.SAME)
     asked = [r for r in need.profile.requirements if r != one_host]
+    alone = replace(need, profile=replace(need.profile, requirements=tuple(asked)))
     if asked == list(need.profile.requirements) and any(
         _serves_as_part(need, m, facts, others) for m in machines
     ):
         return False
     return any(
         m.state is not MachineState.FAILED
-        and matches_all(asked, m.matchable_labels())
+        and matches_need(alone, m, fact)
         and _holds_whole(need, m, facts)
         for m in machines
     )

@@ -90,7 +90,10 @@ def _pick(world: World, row: Row, left: Vector, budget: dict[str, int] | None) -
             and (allowance is None or allowance.get(m.cluster, 0) > 0)
         ]
         if excess:
-            best = min(excess, key=lambda m: (world.cost_per_unit(row, m, left), m.id))
+            best = min(
+                excess,
+                key=lambda m: (world.cost_per_unit(row, m, left), world.avoided(row, m), m.id),
+            )
             if allowance is not None:
                 allowance[best.cluster] -= 1
         else:

@@ -118,7 +118,7 @@ def residual(world: World, row: Row) -> Vector:
 
 
 def suits(world: World, row: Row, m: Machine) -> bool:
-    return world.matches(row, m) and world.covers_unit(row, m) and world.offers_all(row, m)
+    return world.may_place(row, m) and world.covers_unit(row, m) and world.offers_all(row, m)
 
 
 def matching(world: World, row: Row) -> dict[str, int]:

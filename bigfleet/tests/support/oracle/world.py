@@ -8,12 +8,18 @@ from fractions import Fraction
 
 from bigfleet.decision.policy import Policy
 from bigfleet.model import (
+    LABEL_ARCH,
+    LABEL_INSTANCE_TYPE,
+    LABEL_OS,
     CapacityType,
     Machine,
     MachineState,
     Need,
+    RequirementOperator,
     Stamp,
+    admits,
     matches_all,
+    untolerated,
 )
 from bigfleet.model.facts import ClusterFacts
 
@@ -146,7 +152,32 @@ class World:
         return {d: units * row.need.min_unit[d] for d in row.demanded}
 
     def matches(self, row: Row, m: Machine) -> bool:
-        return matches_all(row.need.profile.requirements, m.matchable_labels())
+        """The machine may serve the row, also where it would not be taken for it now."""
+        return matches_need(row.need, m, self.fact(row.need.cluster))
+
+    def may_place(self, row: Row, m: Machine) -> bool:
+        """The machine may be newly taken for the row."""
+        if not self.matches(row, m):
+            return False
+        fact, asked = self.fact(row.need.cluster), row.need.profile.requirements
+        named = {r.key for r in asked}
+        if any(
+            r.key == LABEL_INSTANCE_TYPE and r.operator is RequirementOperator.IN for r in asked
+        ):
+            return True
+        labels = m.matchable_labels()
+        for key, wanted, assumed in (
+            (LABEL_ARCH, fact.default_arch, "amd64"),
+            (LABEL_OS, fact.default_os, "linux"),
+        ):
+            if wanted and key not in named and labels.get(key, assumed) != wanted:
+                return False
+        return True
+
+    def avoided(self, row: Row, m: Machine) -> bool:
+        """The machine has a taint PreferNoSchedule that the row does not tolerate."""
+        stated = self.fact(row.need.cluster).tolerations_stated
+        return stated and bool(untolerated(m.taints, row.need.profile.tolerations))
 
     def domain_of(self, row: Row, m: Machine) -> tuple[str, ...] | None:
         labels = m.matchable_labels()
@@ -246,6 +277,13 @@ class World:
             if stamp.key in row.keys:
                 return row
         return None
+
+
+def matches_need(need: Need, m: Machine, fact: ClusterFacts) -> bool:
+    """Requirements hold, and where the cluster states tolerations no binding taint is left."""
+    if not matches_all(need.profile.requirements, m.matchable_labels()):
+        return False
+    return not fact.tolerations_stated or admits(m.taints, need.profile.tolerations)
 
 
 def covered(left: Vector) -> bool:

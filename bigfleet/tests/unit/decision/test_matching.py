@@ -7,6 +7,7 @@ from bigfleet.decision.matcher import Matcher, column_mask
 from bigfleet.inventory import Inventory
 from bigfleet.model import Machine, Need, Profile
 from bigfleet.model.columns import Demand, Symbols
+from bigfleet.model.match_set import MatchSet
 from worlds import NOW, RACK, decide, label, machine, need, replace
 
 FLEET = {"m-1": "1", "m-2": "5", "m-3": "x", "m-4": None}
@@ -103,9 +104,9 @@ def test_what_is_kept_is_bounded() -> None:
     inventory.load([machine("m-1", labels={"pool": "a"})])
     table = inventory.snapshot().classes
     for number in range(5):
-        matcher.classes((label("pool", "In", str(number)),), table)
+        matcher.classes(MatchSet((label("pool", "In", str(number)),)), table)
     matcher.forget_unused(limit=5)
     assert len(matcher._kept) == 5
     matcher.forget_unused(limit=4)
     assert not matcher._kept
-    assert matcher.classes((label("pool", "In", "a"),), table).tolist() == [1]
+    assert matcher.classes(MatchSet((label("pool", "In", "a"),)), table).tolist() == [1]

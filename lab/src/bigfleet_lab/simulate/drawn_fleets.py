@@ -33,6 +33,7 @@ from bigfleet.scenario.document import RACK_LABEL, Scenario, machine_id, rack_na
 from bigfleet.scenario.world import START, World
 from bigfleet_lab.simulate.catalogue import TYPES
 from bigfleet_lab.simulate.drawn_rows import POOL_LABEL, Pool, RowMaker
+from bigfleet_lab.simulate.drawn_taints import DrawnTaints
 from bigfleet_lab.simulate.fleet_shapes import FleetShape, Stamps
 
 PROVIDER: Final = "drawn"
@@ -83,9 +84,13 @@ def draw_fleet(shape: FleetShape) -> DrawnFleet:
     _place(rng, shape, pools)
     rows = RowMaker(shape, pools, rng)
     rows.make()
-    machines = list(_machines(rng, shape, pools, rows))
+    taints = DrawnTaints(shape)
+    rows.needs = [taints.tolerant(need) for need in rows.needs]
+    machines = list(_machines(rng, shape, pools, rows, taints))
     clusters = sorted({need.cluster for need in rows.needs})
-    facts = {cluster: ClusterFacts(overhead=_overhead(rng, shape)) for cluster in clusters}
+    facts = {
+        cluster: taints.stated(ClusterFacts(overhead=_overhead(rng, shape))) for cluster in clusters
+    }
     offerings = sorted({(m.provider, m.instance_type, m.zone, m.capacity_type) for m in machines})
     cooling = frozenset(o for o in offerings if rng.random() < shape.cooling)
     return DrawnFleet(
@@ -148,15 +153,16 @@ def _place(rng: Random, shape: FleetShape, pools: list[Pool]) -> None:
 
 
 def _machines(
-    rng: Random, shape: FleetShape, pools: list[Pool], rows: RowMaker
+    rng: Random, shape: FleetShape, pools: list[Pool], rows: RowMaker, drawn: DrawnTaints
 ) -> Iterator[Machine]:
     stamps = [Stamp.for_need(need, 0) for need in rows.needs]
     labels: dict[tuple[str, int], dict[str, str]] = {}
     for pool in pools:
+        taints, more = drawn.of_pool(pool.name)
         for index, zone, rack in pool.machines:
             known = labels.get((pool.name, rack))
             if known is None:
-                known = {POOL_LABEL: pool.name, RACK_LABEL: rack_name(rack)}
+                known = {POOL_LABEL: pool.name, RACK_LABEL: rack_name(rack), **more}
                 labels[pool.name, rack] = known
             holder = rows.holders.get(index)
             state, cluster, stamp = S.SPECULATIVE, "", None
@@ -182,6 +188,7 @@ def _machines(
                 interruption_probability=pool.probability,
                 stamp=stamp,
                 idle_since_ns=START if state is S.IDLE else 0,
+                taints=taints,
             )
 
 

@@ -81,6 +81,14 @@ class FleetShape:
     spend_limit: bool = False
     cooling: float = 0.0
     overhead: bool = False
+    tainted: float = 0.0
+    """The share of pools with taints."""
+    arm: float = 0.0
+    """The share of pools with another architecture than most."""
+    tolerant: float = 0.0
+    """The share of rows with tolerations."""
+    stated: float = 0.0
+    """The share of clusters that state their tolerations; as many have a default architecture."""
 
     @property
     def name(self) -> str:
@@ -109,7 +117,7 @@ def draw_shape(seed: int, machines: int, most_needs: int) -> FleetShape:
         demand=rng.choice((0.3, 0.6, 0.8, 0.95, 1.2)),
         changed=rng.choice((0.0, 0.0, 0.03, 0.3, 1.0)),
     )
-    return _with_rows(rng, shape)
+    return _with_taints(Random(seed + 1_000_003), _with_rows(rng, shape))
 
 
 def _with_rows(rng: Random, shape: FleetShape) -> FleetShape:
@@ -139,6 +147,19 @@ def _with_rows(rng: Random, shape: FleetShape) -> FleetShape:
         spend_limit=rng.random() < 0.1,
         cooling=some(0.2, 0.3),
         overhead=rng.random() < 0.2,
+    )
+
+
+def _with_taints(rng: Random, shape: FleetShape) -> FleetShape:
+    """Apart from everything else that is drawn: most shapes have no taints."""
+    if rng.random() < 0.6:
+        return shape
+    return replace(
+        shape,
+        tainted=rng.choice((0.2, 0.5, 1.0)),
+        arm=rng.choice((0.0, 0.0, 0.3)),
+        tolerant=rng.choice((0.3, 0.7, 1.0)),
+        stated=rng.choice((0.5, 1.0, 1.0)),
     )
 
 

@@ -76,7 +76,7 @@ def subtract(sc: Scratch, c: int, left: I64, width: int, times: int) -> None:
 @inner
 def fits(ma: MachineArrays, ro: Rows, fa: Facts, r: int, m: int) -> bool:
     """The machine holds all requirements of the row."""
-    return bool(fa.matches[ro.match[r], ma.cls[m]]) and holds_masks(ma, ro, r, m)
+    return bool(fa.matches[ro.own_match[r], ma.cls[m]]) and holds_masks(ma, ro, r, m)
 
 
 @inner

@@ -61,7 +61,7 @@ def _claim_all(
     for i in range(lo, hi):
         c = cls[exact[i]]
         if c != last:
-            if not fa.matches[ro.match[r], c]:
+            if not fa.matches[ro.own_match[r], c]:
                 return False
             if not look_at(cl, ro, fa, sc, r, c) & COVERS_UNIT:
                 return False

@@ -110,7 +110,7 @@ def holdings(
             if others and _in_places(cl, ro, r, first, ma.cls[m]):
                 _take_out(ma, cl, ro, fa, sc, r, m, sizes)
     for j in range(ho.idle_at[key], ho.idle_at[key + 1]):
-        if fits(ma, ro, fa, r, ho.idle[j]):
+        if _may_take_again(ma, ro, fa, r, ho.idle[j]):
             _put(ma, cl, ro, fa, sc, r, ho.idle[j], STAMPED, sizes)
     for j in range(ho.coming_at[key], ho.coming_at[key + 1]):
         if not wo.kept[ho.coming[j]] and fits(ma, ro, fa, r, ho.coming[j]):
@@ -156,7 +156,7 @@ def _put_others(
 @inner
 def _creditable_place(cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, r: int, p: int) -> bool:
     c = ho.place[p, PLACE_CLASS]
-    if not ho.place[p, PLACE_CREDITABLE] or not fa.matches[ro.match[r], c]:
+    if not ho.place[p, PLACE_CREDITABLE] or not fa.matches[ro.own_match[r], c]:
         return False
     return not (ro.interruption[r] == PINNED and cl.risky[c])
 
@@ -216,6 +216,12 @@ def choose(
             _without_mine(ma, cl, ids, ro, fa, ho, wo, sc, r, 1)
     wo.domain[r] = wo.best[r, 0] if found > 0 else -1
     wo.satisfiable[r] = found > 0 and wo.best_ok[r, 0]
+
+
+@inner
+def _may_take_again(ma: MachineArrays, ro: Rows, fa: Facts, r: int, m: int) -> bool:
+    """An Idle machine that is stamped for the gang still suits it as a new one."""
+    return bool(fa.matches[ro.match[r], ma.cls[m]]) and fits(ma, ro, fa, r, m)
 
 
 @inner
@@ -312,7 +318,9 @@ def gang_takes(
         key = ids.key[ro.member[ro.members[r]]]
         for j in range(ho.idle_at[key], ho.idle_at[key + 1]):
             m = ho.idle[j]
-            if fits(ma, ro, fa, r, m) and domain_of(ma, fa, ro.domain_key[r], m) == domain:
+            if not _may_take_again(ma, ro, fa, r, m):
+                continue
+            if domain_of(ma, fa, ro.domain_key[r], m) == domain:
                 look_at(cl, ro, fa, sc, r, ma.cls[m])
                 subtract(sc, ma.cls[m], sc.left, width, -1)
     else:

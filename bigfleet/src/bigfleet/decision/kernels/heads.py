@@ -25,6 +25,7 @@ from bigfleet.decision.kernels.layout import (
 from bigfleet.decision.kernels.spread import drop_skewed, has_labels
 from bigfleet.decision.kernels.supply import available, may_create, reserved_for, suits
 from bigfleet.jit.decorators import inner
+from bigfleet.model.match_set import AVOIDED
 
 ABSENT, SKEWED, RESERVED, GOOD, CREATE, RISKY = -2, -1, 0, 1, 2, 3
 """Tiers of a head, best first; the negative ones cannot be taken in this step."""
@@ -52,13 +53,14 @@ def next_in_bucket(
 
 @inner
 def _add_head(
-    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int,
     heads: int, m: int, at: int, end: int,
 ) -> int:  # fmt: skip
     c = ma.cls[m]
     sc.head_at[heads] = at
     sc.head_end[heads] = end
     sc.head_cost[heads] = cl.price[c] + cl.loss[c, ro.interruption[r]]
+    sc.head_avoid[heads] = fa.matches[ro.match[r], c] == AVOIDED
     set_head(ma, ids, sc, heads, m)
     return heads + 1
 
@@ -106,7 +108,7 @@ def _lone_heads(
         stamp = ma.stamp[m]
         if stamp >= 0 and ma.state[m] == IDLE and reserved_for(ids, ro, r, stamp):
             continue
-        heads = _add_head(ma, cl, ids, ro, sc, r, heads, m, _ALONE, 0)
+        heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, m, _ALONE, 0)
     return heads
 
 
@@ -133,7 +135,7 @@ def _chained_heads(
             sc.head_end[h] = m
         else:
             sc.chain_head[domain] = heads
-            heads = _add_head(ma, cl, ids, ro, sc, r, heads, m, CHAINED, m)
+            heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, m, CHAINED, m)
     return heads
 
 
@@ -156,7 +158,7 @@ def _reserved_heads(
             if ro.domain_key[r] >= 0:
                 if domain_of(ma, fa, ro.domain_key[r], m) != wo.domain[r]:
                     continue
-            heads = _add_head(ma, cl, ids, ro, sc, r, heads, m, _RESERVED, 0)
+            heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, m, _RESERVED, 0)
     return heads
 
 
@@ -204,18 +206,18 @@ def fill_heads(
                     ma, cl, ids, ro, fa, wo, sc, r, heads, ho.bucket, start, end, planned
                 )
             elif plain and wo.front[b, 2] > 0:
-                heads = _front_head(cl, ro, wo, sc, r, heads, b, c, start, end)
+                heads = _front_head(cl, ro, fa, wo, sc, r, heads, b, c, start, end)
             else:
                 at = next_in_bucket(ma, ids, ro, fa, ho, wo, r, start, end, planned)
                 if at >= 0:
-                    heads = _add_head(ma, cl, ids, ro, sc, r, heads, ho.bucket[at], at, end)
+                    heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, ho.bucket[at], at, end)
     return heads
 
 
 @inner
 def _front_head(
-    cl: ClassArrays, ro: Rows, wo: Work, sc: Scratch, r: int, heads: int, b: int, c: int, at: int,
-    end: int,
+    cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads: int, b: int, c: int,
+    at: int, end: int,
 ) -> int:  # fmt: skip
     """The first machine of a bucket as a head, from what is known of it."""
     sc.head[heads] = wo.front[b, 0]
@@ -224,6 +226,7 @@ def _front_head(
     sc.head_cost[heads] = cl.price[c] + cl.loss[c, ro.interruption[r]]
     sc.head_cls[heads] = c
     sc.head_idle[heads] = b % 2 == 0
+    sc.head_avoid[heads] = fa.matches[ro.match[r], c] == AVOIDED
     sc.head_rank[heads] = wo.front[b, 1]
     sc.head_penalty[heads] = wo.front[b, 2]
     return heads + 1
@@ -268,7 +271,7 @@ def rate_heads(
 
 @inner
 def best_head(ro: Rows, sc: Scratch, r: int, heads: int) -> int:
-    """Tier, cost per useful unit, then (Idle) reclamation penalty, then id."""
+    """Tier, cost per useful unit, not avoided, then (Idle) reclamation penalty, then id."""
     best, tier, width = -1, 9, ro.width[r]
     for h in range(heads):
         t = sc.head_tier[h]
@@ -299,7 +302,11 @@ def better(sc: Scratch, width: int, a: int, b: int) -> bool:
 
 @inner
 def earlier(sc: Scratch, a: int, b: int) -> bool:
-    """Of two heads at the same cost: the lower reclamation penalty (Idle), then the id."""
+    """Of two heads at the same cost: one that is not avoided, the lower reclamation penalty (Idle),
+    then the id.
+    """
+    if sc.head_avoid[a] != sc.head_avoid[b]:
+        return bool(sc.head_avoid[a] < sc.head_avoid[b])
     if sc.head_idle[a] and sc.head_penalty[a] != sc.head_penalty[b]:
         return bool(sc.head_penalty[a] < sc.head_penalty[b])
     return bool(sc.head_rank[a] < sc.head_rank[b])

@@ -105,6 +105,9 @@ class Rows(NamedTuple):
     interruption: I32
     reclamation: I32
     match: I32
+    """the requirement set that new machines hold"""
+    own_match: I32
+    """the one that machines of its cluster hold: without defaults of architecture and system"""
     aggregate: I64
     """[row, own dimension]"""
     unit: I64
@@ -140,7 +143,7 @@ class Facts(NamedTuple):
     """What is known of clusters, keys, domains and limits."""
 
     matches: U8
-    """[requirement set, class]"""
+    """[requirement set, class]: 2 where the class matches but is avoided"""
     match_start: I32
     match_class: I32
     overhead: I64
@@ -318,6 +321,8 @@ class Scratch(NamedTuple):
     head_cost: I64
     head_cls: I32
     head_idle: U8
+    head_avoid: U8
+    """its class is avoided: it comes after heads of the same cost"""
     head_rank: I64
     head_penalty: I32
     head_x: F64

@@ -227,7 +227,7 @@ def _groups_for(
             continue
         i += 1
         c = ho.group[g, GROUP_CLASS]
-        if not fa.matches[ro.match[r], c] or (pinned and cl.risky[c]):
+        if not fa.matches[ro.own_match[r], c] or (pinned and cl.risky[c]):
             continue
         if key >= 0 and fa.domain_column[key] < 0 and fa.domain_of_class[key, c] != wo.domain[r]:
             continue

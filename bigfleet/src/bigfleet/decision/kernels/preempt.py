@@ -41,6 +41,7 @@ from bigfleet.decision.kernels.spread import count_claim, has_room
 from bigfleet.decision.kernels.stamps import stamp_new, unname
 from bigfleet.decision.kernels.supply import satisfied, suits, use_machine
 from bigfleet.jit.decorators import inner, jit
+from bigfleet.model.match_set import AVOIDED
 
 _VOLUNTARY = 600
 _UNSEEN = -2
@@ -180,7 +181,7 @@ def _pick_excess(
     width = ro.width[r]
     start = picks
     while not covered(sc.left, width):
-        best, cost = -1, 0
+        best, cost, avoid = -1, 0, False
         for i in range(fa.match_start[ro.match[r]], fa.match_start[ro.match[r] + 1]):
             c = fa.match_class[i]
             if vi.excess_at[c] == vi.excess_at[c + 1] or not suits(cl, ro, fa, sc, r, c):
@@ -189,11 +190,14 @@ def _pick_excess(
             if m < 0:
                 continue
             mine = cl.price[c] + cl.loss[c, ro.interruption[r]]
+            avoided = fa.matches[ro.match[r], c] == AVOIDED
             if best >= 0:
                 sign = compare_cost(mine, sc.give[c], cost, sc.give[ma.cls[best]], sc.left, width)
-                if sign > 0 or (sign == 0 and ma.rank[m] > ma.rank[best]):
+                if sign > 0 or (sign == 0 and avoided and not avoid):
                     continue
-            best, cost = m, mine
+                if sign == 0 and avoided == avoid and ma.rank[m] > ma.rank[best]:
+                    continue
+            best, cost, avoid = m, mine, avoided
         if best < 0:
             break
         wo.preempt[best] = r

@@ -2,8 +2,8 @@
 a few hundred classes instead of half a million machines.
 
 A class holds everything of a machine that is not its own: offering, labels (topology labels with
-many values apart), what it offers, price and interruption probability. Slots of classes that lost
-their last machine are used again; ``epoch`` says when a slot last changed its meaning.
+many values apart), taints, what it offers, price and interruption probability. Slots of classes
+that lost their last machine are used again; ``epoch`` says when a slot last changed its meaning.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bigfleet.model.demand.taints import Taint
 from bigfleet.model.machine import CapacityType
 
 I64 = npt.NDArray[np.int64]
@@ -41,6 +42,8 @@ class ClassTable:
     milli: I32
     """... and the thousandths above that."""
     labels: tuple[Mapping[str, str], ...]
+    """A slot that comes to mean something else gets another mapping."""
+    taints: tuple[tuple[Taint, ...], ...]
     offerings: tuple[Offering, ...]
     pools: tuple[Pool, ...]
     version: int = 0

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bigfleet.model import Need, NeedKey, Profile, Stamp
 from bigfleet.model.columns import Symbols
-from bigfleet.shard.demand.ingest import Amounts, RollUp, Stated
+from bigfleet.shard.demand.ingest import Amounts, ClusterStatement, RollUp
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ class Block:
     unit: Amounts
     arrival: I64
     shrunk_at: I64
-    stated: Stated
+    stated: ClusterStatement
     identity: I32
     """Numbers of the symbols; UNKNOWN until `intern` has seen the row."""
     profile: I32

@@ -83,7 +83,7 @@ class Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class ClusterStatement:
     """What a roll-up says of its whole cluster."""
 
     overhead: Resources = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Stated:
     os: str = ""
 
     @classmethod
-    def read(cls, message: pb.ClusterCapacityNeeds) -> Stated:
+    def read(cls, message: pb.ClusterCapacityNeeds) -> ClusterStatement:
         """What a message says; ModelError or IdentifierError for what cannot be kept."""
         overhead = amounts_from_proto(message.node_overhead.resources, "node_overhead")
         for name in overhead:
@@ -113,7 +113,7 @@ class RollUp:
     profiles: tuple[Profile, ...]
     aggregate: Amounts
     unit: Amounts
-    stated: Stated = field(default_factory=Stated)
+    stated: ClusterStatement = field(default_factory=ClusterStatement)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -137,7 +137,7 @@ class Ingest:
                 raise RollUpRefusedError(f"the roll-up cannot be decoded: {error}") from None
         self._check_size(message)
         try:
-            stated = Stated.read(message)
+            stated = ClusterStatement.read(message)
         except (ModelError, IdentifierError) as error:
             raise RollUpRefusedError(str(error)) from None
         return self._columns(message, stated)
@@ -147,7 +147,7 @@ class Ingest:
         if problem is not None:
             raise RollUpRefusedError(str(problem), problem.limit)
 
-    def _columns(self, message: pb.ClusterCapacityNeeds, stated: Stated) -> RollUp:
+    def _columns(self, message: pb.ClusterCapacityNeeds, stated: ClusterStatement) -> RollUp:
         places: dict[NeedKey, int] = {}
         profiles: list[Profile] = []
         aggregate, unit = _Cells(), _Cells()
@@ -210,7 +210,7 @@ class Ingest:
         )
         return RollUpRefusedError(str(problem), problem.limit)
 
-    def _added_up(self, message: pb.ClusterCapacityNeeds, stated: Stated) -> RollUp:
+    def _added_up(self, message: pb.ClusterCapacityNeeds, stated: ClusterStatement) -> RollUp:
         """The rare roll-up with several rows of one identity: they are one row."""
         needs: list[Need] = []
         scratch, shapes = pb.CapacityNeed(), set[str]()

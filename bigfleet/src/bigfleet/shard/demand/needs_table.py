@@ -22,7 +22,7 @@ from bigfleet.model import Need
 from bigfleet.model.columns import Demand, Symbols, renumbered
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.shard.demand.cluster_rows import Block, RowChanges, Wide
-from bigfleet.shard.demand.ingest import RollUp, Stated
+from bigfleet.shard.demand.ingest import ClusterStatement, RollUp
 
 I32 = npt.NDArray[np.int32]
 _N = TypeVar("_N", bound=np.integer)
@@ -101,10 +101,10 @@ class NeedsTable:
         """Whether it is known what the cluster asks for: it said so since the start, or is gone."""
         return cluster in self._heard
 
-    def stated(self, cluster: str) -> Stated:
+    def stated(self, cluster: str) -> ClusterStatement:
         """What the cluster says of itself as a whole."""
         block = self._blocks.get(cluster)
-        return Stated() if block is None else block.stated
+        return ClusterStatement() if block is None else block.stated
 
     def rows(self, cluster: str) -> list[Need]:
         """A cluster's rows as values."""

@@ -28,7 +28,8 @@ from bigfleet.decision import ActionKind, Plan, Reason
 from bigfleet.decision.matcher import Matcher
 from bigfleet.decision.plan import VerdictColumns
 from bigfleet.model import MachineState
-from bigfleet.model.columns import MachineColumns, Offering
+from bigfleet.model.columns import Demand, MachineColumns, Offering
+from bigfleet.model.match_set import ClusterTerms, MatchSet
 from bigfleet.shard.explain.deficits import Lacking
 from bigfleet.shard.providers.create_failures import CreateFailure
 from bigfleet.shard.providers.create_streaks import Run, Trouble
@@ -142,18 +143,32 @@ class Unserved:
         gives, asks = _same_width(
             fleet.classes.whole * _MILLI + fleet.classes.milli, np.maximum(unit, some)
         )
-        profile = demand.profile[stands]
-        order = np.argsort(profile, kind="stable")
-        for mine in np.split(order, np.flatnonzero(np.diff(profile[order])) + 1):
+        terms, number = _terms(demand)
+        kind = demand.profile[stands] * len(terms) + number[stands]
+        order = np.argsort(kind, kind="stable")
+        for mine in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1):
             if not len(mine):
                 continue
-            wanted = demand.symbols.profiles[int(profile[mine[0]])].without_same()
+            profile, stated = divmod(int(kind[mine[0]]), len(terms))
+            wanted = demand.symbols.profiles[profile].without_same()
             requirements = (r for r in wanted.requirements if r.key not in fleet.topology)
-            matches = np.flatnonzero(self._matcher.classes(tuple(requirements), fleet.classes))
+            asked = MatchSet.of_new(requirements, wanted, terms[stated])
+            matches = np.flatnonzero(self._matcher.classes(asked, fleet.classes))
             sizes, which = np.unique(asks[mine], axis=0, return_inverse=True)
             suits = np.zeros((len(sizes), len(gives)), np.bool_)
             suits[:, matches] = (gives[matches] >= sizes[:, None]).all(axis=2)
             yield rows[mine], suits, which.reshape(-1)
+
+
+def _terms(demand: Demand) -> tuple[list[ClusterTerms], I64]:
+    """What clusters state, each once, and per row which of it holds."""
+    numbers = {ClusterTerms(): 0}
+    of_cluster = np.zeros(max(1, len(demand.symbols.clusters)), np.int64)
+    for cluster, fact in demand.facts.items():
+        place = demand.symbols.clusters.find(cluster)
+        if place >= 0:
+            of_cluster[place] = numbers.setdefault(ClusterTerms.of(fact), len(numbers))
+    return list(numbers), of_cluster[demand.symbols.identity_column("cluster")[demand.identity]]
 
 
 def _first(places: I64) -> I64:
