@@ -164,3 +164,10 @@ def test_user_data_is_read_in_both_forms() -> None:
 def test_a_lever_that_cannot_be_is_refused(body: dict[str, object], reason: str) -> None:
     with pytest.raises(ScriptError, match=reason):
         Lever.parse(body)
+
+
+async def test_a_host_that_had_its_address_before_its_power_boots_its_user_data() -> None:
+    page = HostPage()
+    page.guests.address("h-1")
+    ref = page.host(user_data="#cloud-config\nwrite_files:\n  - {path: /etc/here, content: x}\n")
+    assert page.guests.folder(ref).path("/etc/here").read_text("utf-8") == "x"

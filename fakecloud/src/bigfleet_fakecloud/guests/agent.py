@@ -7,6 +7,7 @@ data installed, and what it prints is the acknowledgement.
 
 import asyncio
 import json
+import shlex
 import ssl
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote
@@ -59,7 +60,9 @@ class AgentLoop:
             connector=aiohttp.TCPConnector(ssl=trust),
         ) as session:
             query = f"machine_id={quote(config['machine_id'], safe='')}"
-            agent = _Session(session, config["endpoint"], query, folder, self._run_script)
+            # The program's own configuration names the hook by its path in the host.
+            hook = f"BIGFLEET_HOOK={shlex.quote(config['hook'])}"
+            agent = _Session(session, config["endpoint"], query, folder, hook, self._run_script)
             await agent.poll()
 
 
@@ -67,7 +70,13 @@ class _Session:
     """One agent with its connection."""
 
     def __init__(
-        self, session: object, endpoint: str, query: str, folder: GuestFolder, run_script: RunScript
+        self,
+        session: object,
+        endpoint: str,
+        query: str,
+        folder: GuestFolder,
+        hook: str,
+        run_script: RunScript,
     ) -> None:
         import aiohttp
 
@@ -76,6 +85,7 @@ class _Session:
         self._endpoint = endpoint
         self._query = query
         self._folder = folder
+        self._hook = hook
         self._run_script = run_script
 
     async def poll(self) -> None:
@@ -93,7 +103,7 @@ class _Session:
 
     async def _obey(self, command: bytes) -> None:
         self._folder.put(COMMAND, command)
-        outcome = await self._run_script(f"{PROGRAM} run {COMMAND}")
+        outcome = await self._run_script(f"{self._hook} {PROGRAM} run {COMMAND}")
         if not outcome.stdout.strip():
             await asyncio.sleep(PAUSE_S)
             return

@@ -102,6 +102,9 @@ class Guests:
                 guest = self._add(ref, user_data)
             if guest.up:
                 return
+            if guest.folder is None:
+                # It may have got its address before its power.
+                guest.user_data = user_data
             guest.up = True
             if guest.folder is not None:
                 guest.folder.restart()
