@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from bigfleet_providerkit import Binding, CapacityType, Limits, OptionError
+from bigfleet_providerkit.codec.flat import FlatTags
 from bigfleet_providerkit.codec.tags import TagCodec, hashed, host_name
 from bigfleet_providerkit.errors import OptionError as SameError
 from bigfleet_providerkit.store.memory import MemoryStore
@@ -96,3 +97,22 @@ def test_tags_that_a_cloud_does_not_take_are_refused(tags: dict[str, str], compl
     with pytest.raises(OptionError, match=complaint):
         codec.check_given(tags, "--tags")
     codec.check_given({"team": "ml"}, "--tags")
+
+
+def test_tags_without_values_say_the_same_and_are_read_back() -> None:
+    codec = TagCodec("p", longest_value=180, alphabet="[a-z0-9:_-]*")
+    flat = FlatTags(codec)
+    tags = codec.tags(dataclasses.replace(BINDING, tags={"team": "ml"}))
+    names = flat.names(tags)
+    assert {"bigfleet-managed", "bfprov:p", "bfop:abcdefghij-1", "bfcap:spot", "team:ml"} < {*names}
+    assert flat.name("machine-id", BINDING.machine_id) in names
+    assert flat.read(names) == tags
+    assert codec.ours(flat.read(names))
+    assert codec.read(flat.read(names), "cluster") == "cluster a"
+    assert flat.read(["alone", "team:ml"]) == {"alone": "", "team": "ml"}
+
+
+def test_no_two_ids_have_one_tag_where_a_cloud_ignores_the_case() -> None:
+    flat = FlatTags(TagCodec("p", longest_value=180, alphabet="[a-z0-9:_-]*"))
+    ids = ["p/OnDemand/M/z/000", "p/OnDemand/m/z/000", "prod", "Prod", "PROD"]
+    assert len({flat.name("cluster", value).lower() for value in ids}) == len(ids)
