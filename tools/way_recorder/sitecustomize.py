@@ -19,7 +19,7 @@ def _record(folder: Path, root: str) -> None:
     with (folder / "window").open("rb") as file:
         window = mmap.mmap(file.fileno(), 1, prot=mmap.PROT_READ)
     out = os.open(folder / f"{os.getpid()}.calls", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.write(out, f"{' '.join(sys.orig_argv)}\n".encode())
+    os.write(out, f"{' '.join(' '.join(sys.orig_argv).split())}\n".encode())
     seen: tuple[set[CodeType], ...] = (set(), set(), set())
     ours: dict[str, bool] = {}
 
