@@ -336,7 +336,7 @@ PROVIDER = Row(
 COST = Row(
     "Cost",
     (
-        lines("Spend by way of paying", sums(SPEND, "capacity_type"), "currencyUSD", stacked=True),
+        lines("Spend by capacity type", sums(SPEND, "capacity_type"), "currencyUSD", stacked=True),
         lines("Spend by state", sums(SPEND, "state"), "currencyUSD", stacked=True),
         Panel(
             "Capacity mix",

@@ -75,7 +75,7 @@ PROMISED: Final = (
         f'sum by (capacity_type) ({INVENTORY}{{state=~"Configured|Idle"}})',
     ),
     Promise(
-        "Q11", "finops", "What runs on which way of paying?",
+        "Q11", "finops", "What runs on which capacity type?",
         f"sum by (capacity_type, interruption_penalty_bucket) "
         f'({INVENTORY}{{state="Configured"}})',
     ),

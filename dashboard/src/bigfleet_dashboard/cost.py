@@ -1,8 +1,8 @@
-"""Where the money goes, and where it need not.
+"""Spend, and the red flags that show avoidable spend or risk.
 
-Spend is the price of every machine that has a host or is getting one. Red flags are three: work
-that must not be interrupted on machines that are, money for machines nobody uses, and machines that
-are dearer than one that is free and would do as well.
+Spend is the price of every machine that has a host or is getting one. There are
+three red flags: work that must not be interrupted runs on machines that can be; idle machines cost
+money; a free machine that would serve as well is cheaper than the one in use.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def cost_document(fleet: FleetMap) -> dict[str, object]:
 
 
 def flags(fleet: FleetMap) -> Iterator[Flag]:
-    """What a person should look at, the worst first."""
+    """Red flags, the worst first."""
     if not len(fleet):
         return
     kinds = np.array([c.capacity_type for c in fleet.classes], np.int64)[fleet.cls]
@@ -124,17 +124,18 @@ def flags(fleet: FleetMap) -> Iterator[Flag]:
     idle = (fleet.state == S.IDLE) & (price > 0)
     if idle.any():
         yield _flag(
-            "idle_money", "Idle money",
-            "Machines that cost money and serve nobody. They are given back when their hold is "
-            "over; a shorter hold gives them back sooner.", idle, price,
+            "idle_money", "Paid idle capacity",
+            "Idle machines that cost money. They are given back when their hold is over; a "
+            "shorter hold gives them back sooner.", idle, price,
         )  # fmt: skip
-    dear, saved = _dear(fleet, serving, price)
-    if dear.any():
+    costly, saved = _more_expensive(fleet, serving, price)
+    if costly.any():
         yield Flag(
-            "dear", "Dear where cheap would do",
-            "Machines of the same type and zone are free and would be cheaper, the risk of "
-            "interruption paid for. A row that shrinks gives the dearest back first.",
-            int(dear.sum()), saved, tuple(np.flatnonzero(dear)[:_MOST_EXAMPLES].tolist()),
+            "more_expensive_than_necessary", "More expensive than necessary",
+            "Machines of the same type and zone are free and would cost less, the expected loss by "
+            "interruptions included. A need that shrinks gives its most expensive machine back "
+            "first.",
+            int(costly.sum()), saved, tuple(np.flatnonzero(costly)[:_MOST_EXAMPLES].tolist()),
         )  # fmt: skip
 
 
@@ -151,7 +152,7 @@ def _flag(kind: str, title: str, text: str, which: B, price: npt.NDArray[np.floa
     return Flag(kind, title, text, int(which.sum()), float(price[which].sum()), examples)
 
 
-def _dear(fleet: FleetMap, serving: B, price: npt.NDArray[np.float64]) -> tuple[B, float]:
+def _more_expensive(fleet: FleetMap, serving: B, price: npt.NDArray[np.float64]) -> tuple[B, float]:
     """Machines for which a cheaper one of their type and zone is free; what they waste."""
     classes = fleet.classes
     free_of: dict[tuple[str, str, str], dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -159,7 +160,7 @@ def _dear(fleet: FleetMap, serving: B, price: npt.NDArray[np.float64]) -> tuple[
     for number, count in zip(free.tolist(), counts.tolist(), strict=True):
         c = classes[number]
         free_of[c.shard, c.zone, c.instance_type][number] += count
-    dear, saved = np.zeros(len(fleet), np.bool_), 0.0
+    costly, saved = np.zeros(len(fleet), np.bool_), 0.0
     rows = np.flatnonzero(serving & (price > 0))
     for row in rows[np.argsort(-price[rows], kind="stable")].tolist():
         own = classes[int(fleet.cls[row])]
@@ -171,11 +172,11 @@ def _dear(fleet: FleetMap, serving: B, price: npt.NDArray[np.float64]) -> tuple[
         best = min(near, key=lambda n: classes[n].price + classes[n].probability * dollars)
         other = classes[best].price + classes[best].probability * dollars
         if other < cost - 1e-9 and near[best] > 0:
-            dear[row], saved = True, saved + own.price - classes[best].price
+            costly[row], saved = True, saved + own.price - classes[best].price
             near[best] -= 1
             if not near[best]:
                 del near[best]
-    return dear, saved
+    return costly, saved
 
 
 def _penalty_dollars(bucket: int) -> float:

@@ -169,7 +169,7 @@ def _why(view: pb.NeedView) -> Iterator[str]:
     supply = view.matching_supply
     more = " or more" if supply.capped else ""
     yield (
-        f"Machines that would fit, whoever has them: {supply.configured:,}{more} in use, "
+        f"Machines that would fit, free or in use: {supply.configured:,}{more} in use, "
         f"{supply.idle:,}{more} idle, {supply.speculative:,}{more} that could be created."
     )
     if view.age_cycles_unmet:
@@ -199,7 +199,7 @@ def _tried(view: pb.NeedView) -> Iterator[str]:
     if view.acquisition_parked:
         yield f"Set aside for {plural(view.parked_age_cycles, 'cycle')}: tried now and then only."
     if view.age_cycles_unmet > 5:
-        yield "The coordinator was told, and asks other shards."
+        yield "The coordinator knows, and looks for machines in other shards."
 
 
 def _helps(view: pb.NeedView) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _helps(view: pb.NeedView) -> Iterator[str]:
 
 
 def _machines_missing(view: pb.NeedView) -> int:
-    """How many more would do, each giving as much as those it has give; 0 where nobody can say."""
+    """How many more would do, each giving as much as those it has give; 0 where that is unknown."""
     have, most = view.claimed_machine_count, 0
     try:
         for name, text in view.residual_deficit.resources.items():

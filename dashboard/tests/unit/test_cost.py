@@ -25,11 +25,11 @@ def test_idle_money_is_flagged_and_idle_machines_that_are_free_are_not() -> None
     assert flag.dollars_per_hour == pytest.approx(0.38)
 
 
-def test_dear_is_what_a_free_machine_of_the_same_type_and_zone_would_do_for_less() -> None:
+def test_a_machine_is_too_expensive_when_a_free_machine_of_its_type_and_zone_costs_less() -> None:
     serving = machine("a", CONFIGURED, cluster="c", penalty="0")
     spot = machine("b", SPECULATIVE, kind=SPOT, price=0.12, risk=0.3)
     (flag,) = flags(fleet_of([serving, spot]).map)
-    assert (flag.kind, flag.machines) == ("dear", 1)
+    assert (flag.kind, flag.machines) == ("more_expensive_than_necessary", 1)
     assert flag.dollars_per_hour == pytest.approx(0.26)
     elsewhere = machine("b", SPECULATIVE, kind=SPOT, price=0.12, risk=0.3, zone="z")
     assert list(flags(fleet_of([serving, elsewhere]).map)) == []
@@ -41,7 +41,7 @@ def test_spot_is_not_cheaper_where_an_interruption_costs_more_than_it_saves() ->
     assert list(flags(fleet_of([serving, spot]).map)) == []
 
 
-def test_one_free_machine_makes_one_machine_dear_and_no_more() -> None:
+def test_one_free_machine_makes_one_machine_too_expensive_and_no_more() -> None:
     serving = [machine(f"a{n}", CONFIGURED, cluster="c", penalty="0") for n in range(3)]
     spot = machine("b", SPECULATIVE, kind=SPOT, price=0.12, risk=0.3)
     (flag,) = flags(fleet_of([*serving, spot]).map)

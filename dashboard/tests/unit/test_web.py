@@ -94,10 +94,18 @@ async def test_large_answers_are_compressed_for_those_who_can_read_it() -> None:
         ("/needs?class=urgent", 400, "use one of critical, service, batch, other"),
         ("/needs?sort=colour", 400, "use one of"),
         ("/needs?q=" + "x" * 300, 400, "longer than 253"),
-        ("/demo", 404, "no demo"),
-        ("/machines?zoen=nope", 400, "'zoen' is no parameter of this address: use state, cluster"),
-        ("/overview?shard=s-1", 400, "'shard' is no parameter of this address: this address takes"),
-        ("/shards/s-1?full=1", 400, "'full' is no parameter"),
+        ("/demo", 404, "not a demo"),
+        (
+            "/machines?zoen=nope",
+            400,
+            "'zoen' is not a parameter of this address: use state, cluster",
+        ),
+        (
+            "/overview?shard=s-1",
+            400,
+            "'shard' is not a parameter of this address: this address takes",
+        ),
+        ("/shards/s-1?full=1", 400, "'full' is not a parameter"),
     ],
 )
 async def test_a_refusal_is_an_error_with_words(path: str, status: int, words: str) -> None:
@@ -235,8 +243,8 @@ async def test_a_page_of_somebody_elses_cannot_ask_for_anything(headers: dict[st
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"nonsense", "no JSON"),
-        (b"[]", "no object"),
+        (b"nonsense", "not JSON"),
+        (b"[]", "not an object"),
         (b'{"changes": 5}', "give a list"),
         (b'{"shard": "s-1", "changes": [{"kind": "magic"}]}', "is unknown"),
         (b'{"shard": "s-1", "changes": [{"kind": "demand", "factor": -1}]}', "number from 0"),
@@ -248,7 +256,7 @@ async def test_a_page_of_somebody_elses_cannot_ask_for_anything(headers: dict[st
             b'{"shard": "s-1", "changes": [{"kind": "price", "factor": 2, "capacity_type": "x"}]}',
             "unknown",
         ),
-        (b'{"shard": "s-1", "changes": [{"kind": "add", "count": 1.5}]}', "no whole number"),
+        (b'{"shard": "s-1", "changes": [{"kind": "add", "count": 1.5}]}', "not a whole number"),
         (
             b'{"shard": "s-1", "changes": [{"kind": "lose", "share": 1, "zone": "nope"}]}',
             "changes[0].zone: 'nope' is unknown: use a, b",
@@ -261,7 +269,7 @@ async def test_a_page_of_somebody_elses_cannot_ask_for_anything(headers: dict[st
             b'{"shard": "s-1", "changes": [{"kind": "add", "count": 1, "instance_type": "x"}]}',
             "changes[0].instance_type: 'x' is unknown",
         ),
-        (b'{"shrad": "s-1", "changes": []}', "'shrad' is no part of this request: use shard"),
+        (b'{"shrad": "s-1", "changes": []}', "'shrad' is not part of this request: use shard"),
         (b'{"x": "' + b"y" * 70_000 + b'"}', "larger than"),
     ],
 )

@@ -46,7 +46,7 @@ def taking(names: Collection[str], handler: Handler) -> Handler:
         for name in request.query_params:
             if name not in names:
                 there = f"use {', '.join(names)}" if names else "this address takes none"
-                raise BadRequestError(f"{name[:60]!r} is no parameter of this address: {there}")
+                raise BadRequestError(f"{name[:60]!r} is not a parameter of this address: {there}")
         return await handler(request)
 
     return checked

@@ -253,9 +253,9 @@ class Api:
         return answer(request, await self._whatif.ask(str(asked.get("shard", "")), changes))
 
     async def demo(self, request: Request) -> Response:
-        """Scenarios of a demo, and playing one; 404 for a fleet that is no demo."""
+        """Scenarios of a demo, and playing one; 404 for a fleet that is not a demo."""
         if self._demo_socket is None:
-            raise NotFoundError("this fleet is no demo: `bigfleet demo` starts one")
+            raise NotFoundError("this fleet is not a demo: `bigfleet demo` starts one")
         ask: dict[str, object] = {"do": "list"}
         if request.method == "POST":
             ask = {"do": "play", "name": str((await _body(request, ("name",))).get("name", ""))}
@@ -274,17 +274,17 @@ async def _body(request: Request, known: tuple[str, ...]) -> dict[str, Any]:
     try:
         document = json.loads(data)
     except ValueError as error:
-        raise BadRequestError(f"the request is no JSON: {error}") from None
+        raise BadRequestError(f"the request is not JSON: {error}") from None
     except RecursionError:
         raise BadRequestError(_TOO_DEEP) from None
     if _is_deeper(document, _MOST_DEPTH):
         raise BadRequestError(_TOO_DEEP)
     if not isinstance(document, dict):
-        raise BadRequestError("the request is no object")
+        raise BadRequestError("the request is not an object")
     for name in document:
         if name not in known:
             raise BadRequestError(
-                f"{name[:60]!r} is no part of this request: use {', '.join(known)}"
+                f"{name[:60]!r} is not part of this request: use {', '.join(known)}"
             )
     return document
 

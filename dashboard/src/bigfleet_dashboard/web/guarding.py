@@ -81,7 +81,7 @@ class Guard:
         except ValueError:
             near = False
         if not near:
-            raise ForbiddenError(f"{peer or 'this peer'} is no proxy named with --auth-proxy")
+            raise ForbiddenError(f"{peer or 'this peer'} is not a proxy named with --auth-proxy")
         user = request.headers.get(self._auth.header, "").strip()
         if not user:
             raise UnauthenticatedError(f"the proxy did not say who asks ({self._auth.header})")

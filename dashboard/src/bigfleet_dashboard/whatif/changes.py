@@ -146,7 +146,7 @@ def apply_all(present: Present, changes: Iterable[Change]) -> Present:
 
 def _change(document: object, at: str) -> Change:
     if not isinstance(document, dict):
-        raise BadRequestError(f"{at}: {document!r} is no object")
+        raise BadRequestError(f"{at}: {document!r} is not an object")
     said: dict[str, Any] = dict(document)
     kind = said.pop("kind", None)
     readers = {"demand": _demand, "price": _price, "lose": _lose, "add": _add}
@@ -154,7 +154,7 @@ def _change(document: object, at: str) -> Change:
         raise BadRequestError(f"{at}.kind: {kind!r} is unknown: use {', '.join(readers)}")
     made = readers[kind](said, at)
     if said:
-        raise BadRequestError(f"{at}: {sorted(said)[0]!r} is no part of a change of {kind}")
+        raise BadRequestError(f"{at}: {sorted(said)[0]!r} is not part of a change of {kind}")
     return made
 
 
@@ -176,7 +176,7 @@ def _lose(said: dict[str, Any], at: str) -> Change:
 def _add(said: dict[str, Any], at: str) -> Change:
     count = _number(said, "count", at, MOST_ADDED)
     if count != int(count):
-        raise BadRequestError(f"{at}.count: {count} is no whole number")
+        raise BadRequestError(f"{at}.count: {count} is not a whole number")
     return Add(int(count), **_machines(said, at))
 
 

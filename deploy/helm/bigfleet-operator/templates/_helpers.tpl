@@ -69,6 +69,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "bootstrapTemplate is required: kubeadm, k3s, eks or the text of a template; for first steps --set allowStubBootstrap=true" -}}
 {{- end -}}
 {{- if and .Values.bootstrapTemplate (not (include "operator.shipped" .)) (not (regexMatch "[\n{]" .Values.bootstrapTemplate)) -}}
-{{- fail (printf "bootstrapTemplate %q is not kubeadm, k3s or eks, and one line is no template; --set-file bootstrapTemplate=join.sh.j2 takes the text of a file" .Values.bootstrapTemplate) -}}
+{{- fail (printf "bootstrapTemplate %q is not kubeadm, k3s or eks, and one line is not a template; --set-file bootstrapTemplate=join.sh.j2 takes the text of a file" .Values.bootstrapTemplate) -}}
 {{- end -}}
 {{- end -}}

@@ -34,7 +34,7 @@ export const KINDS = {
   Preempt: "A machine is taken from a less important need for a more important one.",
   Drain: "Pods of a machine are moved away before it leaves its cluster.",
   Keep: "A machine that was about to leave stays: its need is back.",
-  Delete: "A machine nobody needs is given back to its provider.",
+  Delete: "A machine that no need uses is given back to its provider.",
 };
 
 export const kindChip = (kind) => h("span", { title: KINDS[kind] || "" }, chip(kind, kindClass(kind)));
@@ -56,14 +56,14 @@ export const decisionColumns = [
   { name: "For", width: "104px", wide: true, cell: (d) => (d.cluster ? link(`/clusters/${encodeURIComponent(d.cluster)}`, d.cluster) : "–") },
   { name: "Why", width: "minmax(170px, 3fr)", phone: "minmax(120px, 1fr)", cell: (d) => whole(d.reason) },
   { name: "Machine", width: "minmax(150px, 1fr)", mono: true, wide: true, cell: (d) => shortId(d.machine) },
-  { name: "Its price", width: "92px", num: true, wide: true, cell: (d) => (d.cost_per_hour ? `${money(d.cost_per_hour)}/h` : "$0") },
+  { name: "Price", width: "92px", num: true, wide: true, cell: (d) => (d.cost_per_hour ? `${money(d.cost_per_hour)}/h` : "$0") },
   { name: "Outcome", width: "128px", wide: true, cell: (d) => outcomeChip(d.outcome) },
   { name: "Cycle", width: "84px", num: true, wide: true, cell: (d) => count(d.cycle) },
 ];
 
 export function openDecision(d) {
   openDrawer(`${d.kind} ${shortId(d.machine)}`, outcomeChip(d.outcome), facts([
-    ["Why", d.reason], ["For", d.cluster], ["Machine", h("span.mono", { text: d.machine })], ["What that is", KINDS[d.kind]], ["Its price", `${money(d.cost_per_hour)}/h`],
+    ["Why", d.reason], ["For", d.cluster], ["Machine", h("span.mono", { text: d.machine })], ["Meaning", KINDS[d.kind]], ["Price", `${money(d.cost_per_hour)}/h`],
     ["Decided", clock(d.unix_nanos)], ["Shard", link(`/shards/${encodeURIComponent(d.shard)}`, d.shard)], ["Cycle", count(d.cycle)],
     ["Profile", d.profile_fingerprint && h("span.mono", { text: d.profile_fingerprint })],
   ]));
@@ -82,13 +82,13 @@ export const needColumns = [
 ];
 
 export async function openNeed(row) {
-  openDrawer(`${row.cluster}: ${amounts(row.asks)}`, h("p.muted", { text: "Asking…" }));
+  openDrawer(`${row.cluster}: ${amounts(row.asks)}`, h("p.muted", { text: "Loading…" }));
   let need;
   try { need = await get(`/needs/${row.key}`); } catch (error) { openDrawer(`${row.cluster}: ${amounts(row.asks)}`, h("p.error", { text: error.message })); return; }
   openDrawer(need.title, h("p", {}, verdict(need), " ", h("span.muted", { text: need.summary })),
-    section("Why it is unmet", need.why), section("What was tried", need.tried), section("What would help", need.helps),
+    section("Why it is unmet", need.why), section("What the engine tried", need.tried), section("What would help", need.helps),
     need.helps.length ? h("p", {}, h("a.ghost", { href: `/whatif?shard=${encodeURIComponent(need.shard)}`, "data-link": true, text: "Try a change in What-if" })) : null,
-    section("It asks for", need.asks), section("It has", need.got),
+    section("Demand", need.asks), section("Supply", need.got),
     need.domains.length ? section("Domains considered", need.domains.map((d) => `${d.domain}: covers ${d.coverage_percent} %${d.covers ? ", enough" : ""}`)) : null,
     h("section", {}, facts([["Shard", need.shard], ["Penalty", need.penalty === "pinned" ? "pinned: never interrupt" : `${money(Number(need.penalty))} per interruption`], ["Key", h("span.mono", { text: need.key })]])));
 }
@@ -99,10 +99,10 @@ export async function openMachine(index) {
   openDrawer(shortId(machine.id), stateChip(machine.state), h("section", {}, facts([
     ["Id", h("span.mono", { text: machine.id })],
     ["Cluster", machine.cluster && link(`/clusters/${encodeURIComponent(machine.cluster)}`, machine.cluster)],
-    ["Type", machine.instance_type], ["Zone", machine.zone], ["Paid for", way(machine.capacity_type)],
+    ["Type", machine.instance_type], ["Zone", machine.zone], ["Capacity type", way(machine.capacity_type)],
     ["Price", `${money(machine.price_per_hour)}/h`], ["Interruption", `${(machine.interruption_probability * 100).toFixed(1)} % per hour`],
     ["Serves priority", machine.priority === null ? null : count(machine.priority)],
     ["Shard", link(`/shards/${encodeURIComponent(machine.shard)}`, machine.shard)], ["Last error", machine.last_error],
     ["Ends", machine.ends_at_unix_nanos && clock(machine.ends_at_unix_nanos)],
-  ])), section("What was done to it", machine.decisions.map((d) => `${clock(d.unix_nanos)} ${d.kind}: ${d.reason}${d.outcome ? ` (${d.outcome})` : ""}`)));
+  ])), section("Recent actions", machine.decisions.map((d) => `${clock(d.unix_nanos)} ${d.kind}: ${d.reason}${d.outcome ? ` (${d.outcome})` : ""}`)));
 }

@@ -8,8 +8,8 @@ import { decisionColumns, needColumns, openDecision, openNeed } from "../parts/r
 
 export function show(root, { part }) {
   const top = h("div"), places = h("div.cols");
-  const needs = vtable({ label: "Needs of this cluster", columns: needColumns.filter((c) => c.name !== "Cluster"), open: openNeed, empty: "It asks for nothing.", height: "340px" });
-  const decisions = vtable({ label: "Decisions for this cluster", columns: decisionColumns.filter((c) => c.name !== "For"), open: openDecision, empty: "Nothing was decided for it yet.", height: "340px" });
+  const needs = vtable({ label: "Needs of this cluster", columns: needColumns.filter((c) => c.name !== "Cluster"), open: openNeed, empty: "This cluster requests nothing.", height: "340px" });
+  const decisions = vtable({ label: "Decisions for this cluster", columns: decisionColumns.filter((c) => c.name !== "For"), open: openDecision, empty: "No decision for this cluster yet.", height: "340px" });
   const rest = h("div.stack", { hidden: true }, places, panel("Needs", null, needs.root), panel("Decisions", null, decisions.root));
   root.append(h("div.stack", {}, top, rest));
   function meters(title, counts, name = (k) => k) {
@@ -28,7 +28,7 @@ export function show(root, { part }) {
       tile("Upcoming nodes", count(c.upcoming), nodes ? Object.entries(nodes).map(([k, n]) => `${n} ${k}`).join(", ") : `${count(c.draining)} draining`),
       tile("Spend", money(c.spend_per_hour), "per hour"),
       tile("Acknowledgement lag", lasting(c.acknowledgement_lag_seconds), c.bound_since_unix_seconds ? `bound ${ago(c.bound_since_unix_seconds)}` : "")));
-    fill(places, meters("By way of paying", c.by_capacity_type, way), meters("By zone", c.by_zone), meters("By type", c.by_instance_type));
+    fill(places, meters("By capacity type", c.by_capacity_type, way), meters("By zone", c.by_zone), meters("By type", c.by_instance_type));
     needs.setRows(c.need_rows);
     decisions.setRows(c.decisions);
   }

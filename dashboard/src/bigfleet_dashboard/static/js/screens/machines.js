@@ -12,7 +12,7 @@ const columns = [
   { name: "Cluster", width: "104px", phone: "90px", cell: (m) => (m.cluster ? link(`/clusters/${encodeURIComponent(m.cluster)}`, m.cluster) : "–") },
   { name: "Type", width: "126px", wide: true, cell: (m) => m.instance_type },
   { name: "Zone", width: "100px", wide: true, cell: (m) => m.zone },
-  { name: "Paid for", width: "104px", wide: true, cell: (m) => way(m.capacity_type) },
+  { name: "Capacity type", width: "104px", wide: true, cell: (m) => way(m.capacity_type) },
   { name: "Price", width: "84px", num: true, wide: true, cell: (m) => `${money(m.price_per_hour)}/h` },
   { name: "Interruption", width: "108px", num: true, wide: true, cell: (m) => percent(m.interruption_probability) },
   { name: "Shard", width: "90px", wide: true, cell: (m) => link(`/shards/${encodeURIComponent(m.shard)}`, m.shard) },
@@ -29,7 +29,7 @@ export function show(root, { query }) {
       filters: [
         { name: "state", label: "Any state", options: same(STATES) },
         { name: "cluster", label: "Any cluster", options: same(known.clusters) },
-        { name: "capacity_type", label: "Any way of paying", options: same(known.capacity_types, way) },
+        { name: "capacity_type", label: "Any capacity type", options: same(known.capacity_types, way) },
         { name: "zone", label: "Any zone", options: same(known.zones) },
         { name: "instance_type", label: "Any type", options: same(known.instance_types) },
       ],

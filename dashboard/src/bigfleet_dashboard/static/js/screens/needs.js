@@ -11,7 +11,7 @@ export function show(root, { query }) {
   get("/whatif").catch(() => ({ clusters: [] })).then((known) => {
     if (ended) return;
     end = listing(root, {
-      title: "All needs", path: "/needs", rows: "needs", columns: needColumns, open: openNeed, query, none: "No cluster asks for anything yet.", empty: "No need passes this filter.",
+      title: "All needs", path: "/needs", rows: "needs", columns: needColumns, open: openNeed, query, none: "No cluster has sent demand yet.", empty: "No need passes this filter.",
       filters: [
         { name: "verdict", label: "Any verdict", options: () => [["unmet", "Unmet"], ["met", "Met"]] },
         { name: "class", label: "Any class", options: () => ["critical", "service", "batch", "other"].map((c) => [c, c]) },

@@ -43,7 +43,7 @@ export function show(root) {
     fill(tiles,
       tile("/machines", "Machines", count(real), `of ${short(o.machines.total)}`, stateBar(o.machines.by_state)),
       tile("/needs?verdict=unmet", "Unmet needs", count(o.needs.unmet), `of ${short(o.needs.total)}`,
-        o.needs.unmet ? Object.entries(c).filter(([, n]) => n).map(([k, n]) => `${n} ${k}`).join(", ") : o.needs.total ? "all demand is met" : "nobody asks for anything yet", worst),
+        o.needs.unmet ? Object.entries(c).filter(([, n]) => n).map(([k, n]) => `${n} ${k}`).join(", ") : o.needs.total ? "all demand is met" : "no demand yet", worst),
       tile("/cost", "Spend", money(o.spend_per_hour), "/h", `${money(o.spend_per_hour * 730)} a month`),
       tile("/shards", "Cycle p99", ms(o.cycle_ms.p99), "", `median ${ms(o.cycle_ms.p50)}`),
       tile("/decisions", "Actions", count(o.actions_per_minute.total), "/min", kinds(o.actions_per_minute.by_kind)),

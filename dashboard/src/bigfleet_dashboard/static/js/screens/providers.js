@@ -31,7 +31,7 @@ export function show(root) {
       { name: "Errors", num: true, cell: (m) => (m.errors ? chip(count(m.errors), "warn") : "0") }, { name: "Mean", num: true, cell: (m) => ms(m.mean_ms) },
     ], seen.flatMap((s) => s.methods.filter((m) => m.calls).map((m) => ({ ...m, provider: s.provider.name }))), { empty: "No call yet, or the shard's page is not readable.", label: "Calls" }));
     fill(prices, table([
-      { name: "Type", cell: (p) => p.instance_type }, { name: "Paid for", cell: (p) => way(p.capacity_type) }, { name: "Zone", cell: (p) => p.zone },
+      { name: "Type", cell: (p) => p.instance_type }, { name: "Capacity type", cell: (p) => way(p.capacity_type) }, { name: "Zone", cell: (p) => p.zone },
       { name: "Price", num: true, cell: (p) => `${money(p.price_per_hour)}/h` }, { name: "Interruption", num: true, cell: (p) => percent(p.interruption_probability) },
       { name: "Machines", num: true, cell: (p) => count(p.machines) }, { name: "By state", cell: (p) => h("div", { css: { width: "160px" } }, stateBar(p.by_state)) },
     ], d.prices.slice(0, PRICES), { empty: "No provider has listed anything yet.", label: "Offerings and prices" }),

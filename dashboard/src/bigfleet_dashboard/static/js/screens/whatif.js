@@ -21,11 +21,11 @@ export function show(root, { query }) {
     return h("label.field", {}, label, el);
   };
   const pairs = (list, name = (v) => v) => list.map((v) => [v, name(v)]);
-  const machines = (c) => [pick("Zone", c, "zone", pairs(known.zones), "any"), pick("Type", c, "instance_type", pairs(known.instance_types), "any"), pick("Paid for", c, "capacity_type", pairs(known.capacity_types, way), "any way")];
+  const machines = (c) => [pick("Zone", c, "zone", pairs(known.zones), "any"), pick("Type", c, "instance_type", pairs(known.instance_types), "any"), pick("Capacity type", c, "capacity_type", pairs(known.capacity_types, way), "any")];
   const fields = {
     demand: (c) => [number("Multiplied by", c, "factor"), pick("Cluster", c, "cluster", pairs(known.clusters), "all clusters"), pick("Class", c, "priority_class", pairs(known.priority_classes), "all classes")],
     lose: (c) => [number("Share lost, %", c, "share", { max: 100, step: 5, shown: (v) => v * 100, read: (v) => v / 100 }), ...machines(c)],
-    price: (c) => [number("Multiplied by", c, "factor"), pick("Paid for", c, "capacity_type", pairs(known.capacity_types, way), "any way")],
+    price: (c) => [number("Multiplied by", c, "factor"), pick("Capacity type", c, "capacity_type", pairs(known.capacity_types, way), "any")],
     add: (c) => [number("Machines", c, "count", { min: 1, max: 10000, step: 1 }), ...machines(c)],
   };
 
@@ -35,7 +35,7 @@ export function show(root, { query }) {
     const preset = (text, made) => h("button.ghost", { type: "button", text, onclick: () => { changes = [{ ...fresh(made.kind), ...made }]; draw(); ask(form.querySelector(".primary")); } });
     const zone = known.zones[0];
     fill(form,
-      h("div.presets", {}, h("span.muted", { text: "Ask at once:" }), preset("Demand grows by half", { kind: "demand", factor: 1.5 }),
+      h("div.presets", {}, h("span.muted", { text: "Common questions:" }), preset("Demand grows by half", { kind: "demand", factor: 1.5 }),
         zone ? preset(`${zone} is lost`, { kind: "lose", zone, share: 1 }) : null, preset("Spot costs three times as much", { kind: "price", factor: 3, capacity_type: "Spot" }),
         known.instance_types.length ? preset("20 machines more", { kind: "add", count: 20 }) : null),
       changes.map((c, n) => h("div.change", {}, h("b", { text: KINDS.find(([k]) => k === c.kind)[1] }), fields[c.kind](c), h("button.ghost", { type: "button", text: "Remove", "aria-label": `Remove change ${n + 1}`, onclick: () => { changes.splice(n, 1); draw(); } }))),
@@ -63,8 +63,8 @@ export function show(root, { query }) {
     const heads = (first) => [first, "now", "changed", "difference"].map((t, n) => h(`div.head${n ? ".num" : ""}`, { text: t }));
     fill(result, panel("In words", h("span.muted", { text: `decided in ${a.seconds} s, on the state of this moment` }), inWords(a)),
       h("div.cols", {},
-        panel("In numbers", null, h("div.compare", {}, heads(""),
-          line("Unmet needs", a.before.unmet, a.after.unmet), line("Spend per hour, settled", a.before.dollars_per_hour, a.after.dollars_per_hour, money), line("Machines serving", a.before.machines_serving, a.after.machines_serving, count, 0), line("Machines there are", a.before.machines, a.after.machines, count, 0),
+        panel("Key figures", null, h("div.compare", {}, heads(""),
+          line("Unmet needs", a.before.unmet, a.after.unmet), line("Spend per hour, settled", a.before.dollars_per_hour, a.after.dollars_per_hour, money), line("Machines serving", a.before.machines_serving, a.after.machines_serving, count, 0), line("Machines in total", a.before.machines, a.after.machines, count, 0),
           Object.keys(a.before.machines_by_capacity_type).map((k) => line(`of these ${way(k).toLowerCase()}`, a.before.machines_by_capacity_type[k], a.after.machines_by_capacity_type[k], count, 0)))),
         panel("First actions", null, h("div.compare", {}, heads("Action"), kinds.length ? kinds.map((k) => line(k, a.before.actions[k] || 0, a.after.actions[k] || 0, count, 0)) : h("div.muted", { text: "none in either" })), h("div.compare", {}, heads("Machines by cluster"), clusters.map((k) => line(k, a.before.machines_by_cluster[k] || 0, a.after.machines_by_cluster[k] || 0, count, 0))))),
       panel("Needs that would become unmet", chip(count(a.newly_unmet_count), a.newly_unmet_count ? "bad" : "good"), table([
