@@ -250,7 +250,7 @@ async def test_a_page_of_somebody_elses_cannot_ask_for_anything(headers: dict[st
         (b'{"shard": "s-1", "changes": [{"kind": "demand", "factor": -1}]}', "number from 0"),
         (
             b'{"shard": "s-1", "changes": [{"kind": "lose", "share": 0.5, "colour": "x"}]}',
-            "no part",
+            "not part",
         ),
         (
             b'{"shard": "s-1", "changes": [{"kind": "price", "factor": 2, "capacity_type": "x"}]}',
