@@ -57,7 +57,7 @@ async def test_machines_arrive_once_although_everybody_is_killed() -> None:
 @pytest.mark.timeout(420)
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("who", [RECIPIENT, DONOR, LEADER])
-async def test_machines_arrive_once_whoever_is_killed(who: str, phase: str) -> None:
+async def test_machines_arrive_once_whichever_process_is_killed(who: str, phase: str) -> None:
     told = await move(SMALL, killed((who,), phase))
     _log.info("%s killed when %s: %s", who, phase, told)
     assert ("TIER_IDLE", "done") in told.moves

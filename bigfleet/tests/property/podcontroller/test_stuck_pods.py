@@ -75,7 +75,7 @@ class World:
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=24), st.integers(4, 9))
-def test_every_pod_gets_room_and_nobody_asks_for_more_than_is_missing(
+def test_every_pod_gets_room_and_no_more_is_requested_than_is_missing(
     sizes: list[int], node: int
 ) -> None:
     world = World(sizes, node)

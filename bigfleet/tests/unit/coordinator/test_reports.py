@@ -271,7 +271,7 @@ async def test_the_age_of_a_report_counts_from_the_last_one_taken(fleet: Fleet) 
     assert fleet.value("shard_report_age_seconds", shard="s-1") == 0
 
 
-async def test_who_lost_the_leadership_answers_nobody(fleet: Fleet) -> None:
+async def test_a_former_leader_answers_no_request(fleet: Fleet) -> None:
     await fleet.report()
     gate = fleet.store.gate = asyncio.Event()
     pending = asyncio.create_task(fleet.report("s-2"))

@@ -66,7 +66,7 @@ def test_an_idle_machine_too_risky_for_the_need_goes_behind_speculative() -> Non
     assert decide([risky], [row]).serves() == {"m-1"}
 
 
-def test_takes_that_turn_out_redundant_are_given_back_dearest_first() -> None:
+def test_takes_that_turn_out_redundant_are_given_back_most_expensive_first() -> None:
     fleet = [machine("m-1", cpu=4, price=0.4), machine("m-2", cpu=16, price=2.0)]
     outcome = decide(fleet, [need(cpu=14, unit=2)])
     assert outcome.serves() == {"m-2"}
@@ -166,7 +166,7 @@ def test_a_blocked_cluster_is_credited_only() -> None:
     assert outcome.reason(0) is Reason.BOOTSTRAP_ERROR
 
 
-def test_a_blocked_cluster_preempts_nobody() -> None:
+def test_a_blocked_cluster_preempts_no_machine() -> None:
     low = need(B, priority=1)
     outcome = decide(
         [serving("m-1", low)],

@@ -18,7 +18,7 @@ def test_growth_never_swaps_a_serving_machine_for_a_newer_one() -> None:
     assert outcome.does == {"m-1": K.RECLAIM}
 
 
-def test_shrinking_gives_up_the_dearest_of_before() -> None:
+def test_shrinking_gives_up_the_most_expensive_of_before() -> None:
     row = replace(need(cpu=8, unit=4), shrunk_at=10)
     fleet = [
         serving("m-1", row, sequence=3, price=1.0),

@@ -27,7 +27,7 @@ def test_a_victim_is_looked_for_where_the_need_has_fewest() -> None:
     assert outcome.does == {"b-2": K.PREEMPT}
 
 
-def test_nobody_is_preempted_in_a_zone_that_is_full_already() -> None:
+def test_no_machine_is_preempted_in_a_zone_that_is_full_already() -> None:
     high, (low, victims) = spread(16), lower("z-a", "z-a")
     outcome = decide([*held(high, "z-a", "z-a", "z-b"), *victims], [high, low])
     assert outcome.does == {}

@@ -20,7 +20,7 @@ def test_priority_starved_when_what_would_do_is_held_by_others_as_important() ->
     assert outcome.reason(0) is Reason.PRIORITY_STARVED
 
 
-def test_no_matching_supply_when_no_machine_would_do_whoever_held_it() -> None:
+def test_no_matching_supply_when_no_machine_would_do_in_any_state() -> None:
     assert decide([machine("m-1")], [need(cpu=64)]).reason() is Reason.NO_MATCHING_SUPPLY
     picky = need(where=[label("pool", "In", "x")])
     assert decide([machine("m-1")], [picky]).reason() is Reason.NO_MATCHING_SUPPLY

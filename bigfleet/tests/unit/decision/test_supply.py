@@ -114,7 +114,7 @@ def test_a_leaving_machine_is_not_kept_when_others_serve() -> None:
     assert outcome.serves() == {"m-2"}
 
 
-def test_a_machine_that_somebody_asked_for_is_not_kept_and_its_need_gets_another() -> None:
+def test_a_machine_drained_on_request_is_not_kept_and_its_need_gets_another() -> None:
     row = need()
     asked = serving("m-1", row, final=True)
     assert decide([asked], [row]).does == {}

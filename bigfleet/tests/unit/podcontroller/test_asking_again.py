@@ -106,7 +106,7 @@ def test_nobody_asks_again_while_a_machine_is_on_its_way() -> None:
     play(scene, prepare, again=AFTER)
 
 
-def test_nobody_asks_again_for_what_is_not_known_or_not_met() -> None:
+def test_no_second_request_is_made_for_what_is_not_known_or_not_met() -> None:
     unmet = {"type": "Unmet", "status": "True", "reason": "NO_MATCHING_SUPPLY"}
 
     async def scene(stage: PodStage) -> None:
@@ -117,7 +117,7 @@ def test_nobody_asks_again_for_what_is_not_known_or_not_met() -> None:
     play(scene, lambda api: [api.put(stuck(name)) for name in ("unknown", "unmet")], again=AFTER)
 
 
-def test_nobody_asks_again_for_a_member_of_a_gang() -> None:
+def test_no_second_request_is_made_for_a_member_of_a_gang() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "train"}}}
     near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 

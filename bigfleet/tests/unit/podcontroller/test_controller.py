@@ -132,7 +132,7 @@ def test_a_pod_on_a_node_that_has_just_come_keeps_its_demand() -> None:
     play(scene, lambda api: api.put(pod("a")))
 
 
-def test_a_node_nobody_claims_is_foreign_after_a_while() -> None:
+def test_a_node_without_a_claim_is_foreign_after_a_while() -> None:
     created = "2025-06-15T15:06:40Z"
 
     async def scene(stage: Stage) -> None:

@@ -46,7 +46,7 @@ def fitting(reader: ReportReader, view: ShardView, asks: ShardView) -> int:
     return int(np.sum(view.idle[fits]))
 
 
-def test_machines_that_nobody_tells_apart_are_one_kind() -> None:
+def test_machines_that_cannot_be_told_apart_are_one_kind() -> None:
     reader = ReportReader()
     (view,) = reader.views([heard("a", racks=100)])
     assert (len(reader.catalogue.kinds), view.idle.tolist()) == (1, [100])

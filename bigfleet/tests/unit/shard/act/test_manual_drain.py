@@ -128,7 +128,7 @@ def test_a_machine_that_leaves_by_decision_is_asked_for_by_excluding_it() -> Non
     live(setting(), story)
 
 
-def test_while_paused_nobody_is_told_that_a_machine_is_drained() -> None:
+def test_while_paused_no_cluster_is_told_that_a_machine_is_drained() -> None:
     async def story(whole: Whole) -> None:
         facade, machine = await one_of(whole)
         await facade.pause("incident")

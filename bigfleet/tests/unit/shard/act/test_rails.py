@@ -219,7 +219,7 @@ def test_a_pause_survives_restarts_until_it_is_lifted() -> None:
     asyncio.run(main())
 
 
-def test_a_pause_file_nobody_can_read_means_paused() -> None:
+def test_an_unreadable_pause_file_means_paused() -> None:
     disk = SimDisk(Random(1))
     disk.replace(PAUSE_FILE, b"{")
 

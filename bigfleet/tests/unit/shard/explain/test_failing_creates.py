@@ -79,7 +79,7 @@ CLASSES = pytest.mark.parametrize(
 
 
 @CLASSES
-def test_what_is_ordered_in_vain_meets_nobody(cause: CreateFailure, reason: int) -> None:
+def test_creates_in_vain_meet_no_need(cause: CreateFailure, reason: int) -> None:
     world, asked = World(), need(cpu=8, unit=4)
     for age in (1, 2):
         view = world.view(slots(10), asked, failing(cause))

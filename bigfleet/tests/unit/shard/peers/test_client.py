@@ -195,7 +195,7 @@ def test_without_a_hint_or_an_answer_the_other_addresses_are_tried() -> None:
     play(scene, "a b c")
 
 
-def test_with_nobody_there_it_waits_longer_and_longer_and_says_so(
+def test_without_an_answer_it_waits_longer_and_longer_and_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scene(world: World) -> None:
