@@ -139,7 +139,7 @@ def _message(place: Place, message: DescriptorProto, words: Words) -> Iterator[s
     if message.reserved_range:
         numbers = [str(n) for span in message.reserved_range for n in range(span.start, span.end)]
         names = [f"`{name}`" for name in message.reserved_name]
-        yield f"Reserved for ever: {', '.join([*numbers, *names])}.\n"
+        yield f"Reserved: {', '.join([*numbers, *names])}.\n"
     for i, enum in enumerate(message.enum_type):
         yield from _enum((*place, NESTED_ENUM, i), f"{message.name}.{enum.name}", enum, words)
 

@@ -1,7 +1,7 @@
 """Writes the runbook from the alert rules of the chart: docs/guides/runbook.md with an entry per
 alert, and below docs/guides/alerts a page for each.
 
-What to do is the rule's own line; where to look is told here, by the part an alert speaks of. A
+What to do comes from the rule; where to look comes from this file, by the part an alert is about. A
 page adds what follows from the expression: the metrics in it with their meaning, the panels that
 show them, the promised queries that ask for the same. `--check` only says whether all of it is
 what the rules say.
@@ -31,18 +31,19 @@ WORDS = {
     "bigfleet_tls_certificate_expiry_timestamp_seconds": "When the certificate in use ends",
 }
 MEANT = {
-    "page": "It wakes someone: what it says gets worse by itself or harms somebody now.",
-    "warn": "It makes a ticket: look at it in working hours.",
+    "page": "Severity: page. The condition harms users or gets worse without action.",
+    "warn": "Severity: warning. Open a ticket and look at it in working hours.",
 }
 HEAD = """# Runbook
 
 One entry per alert of the chart (`alerts.enabled`). This page is written from the rules
-(`make boards`); change it there. `page` wakes someone, `warn` makes a ticket.
+(`make boards`); change the rules, not this page. `page` calls the person on call, `warn` opens a
+ticket.
 
-Three places to look first, whatever the alert: the [dashboard](dashboard.md)'s Overview,
-`bigfleetctl status`, and `bigfleet doctor --coordinator host:7790`. While you look: with all of
-BigFleet down every cluster keeps running, with the coordinator down every shard keeps deciding,
-with an operator away its cluster keeps its machines. What stops is change.
+Look at three places first: the [dashboard](dashboard.md)'s Overview, `bigfleetctl status`, and
+`bigfleet doctor --coordinator host:7790`. Nothing that runs depends on BigFleet: with all of it
+down every cluster keeps running, with the coordinator down every shard keeps deciding, with an
+operator down its cluster keeps its machines. Only changes of capacity stop.
 """
 PROVIDERS = (
     *("Provider", "Prices", "Stockout", "OrphanHosts", "TransitionStuck", "FailedGrowing"),
@@ -85,8 +86,8 @@ def entry(rule: Mapping[str, Any]) -> str:
 
     {" ".join(str(rule["expr"]).split())}
 
-- **Do:** {about["runbook"]}
-- **Look:** {where(rule["alert"])}.
+- **What to do:** {about["runbook"]}
+- **Where to look:** {where(rule["alert"])}.
 - **More:** [its page](alerts/{rule["alert"]}.md), with metrics, panels and queries.
 """
 
@@ -138,11 +139,11 @@ def own_page(rule: Mapping[str, Any]) -> str:
         f"## What to do\n\n{about['runbook']}\n\n",
         f"## Where to look\n\n- {where(rule['alert'])}\n",
         *(f"- board `bigfleet-fleet`: {panel}\n" for panel in panels(metrics)),
-        "\n## What it is made of\n\n| metric | meaning |\n| --- | --- |\n",
+        "\n## Metrics\n\n| metric | meaning |\n| --- | --- |\n",
         *(f"| `{name}` | {meanings()[name]} |\n" for name in sorted(metrics)),
     ]
     if asked:
-        parts.append("\n## Queries about the same\n\n| number | question | query |\n")
+        parts.append("\n## Related queries\n\n| number | question | query |\n")
         parts.append("| --- | --- | --- |\n")
         parts += [
             f"| {one.number} | {one.question} | `{one.expr.replace('|', chr(92) + '|')}` |\n"

@@ -195,7 +195,7 @@ SAFETY = Row(
             steps=NONE_IS_GOOD,
         ),
         stat(
-            "Removals held",
+            "Mass losses held",
             "sum by (provider) (bigfleet_shard_provider_removals_held)",
             steps=NONE_IS_GOOD,
             legend="{{provider}}",
@@ -218,7 +218,7 @@ SAFETY = Row(
             width=8,
         ),
         lines(
-            "Decided and not done",
+            "Actions suppressed or dropped",
             [
                 *rates("bigfleet_shard_actions_suppressed_total", "kind"),
                 *rates("bigfleet_shard_actions_dryrun_total", "kind"),
@@ -350,7 +350,7 @@ COST = Row(
             ],
         ),
         Panel(
-            "Way of paying and penalty",
+            "Capacity type and penalty",
             "table",
             [
                 Query(
@@ -370,7 +370,7 @@ COST = Row(
             width=8,
         ),
         lines(
-            "Releases against purchases",
+            "Releases and Creates",
             [
                 Query("sum(rate(bigfleet_shard_idle_releases_total[30m]))", "released"),
                 Query('sum(rate(bigfleet_shard_actions_total{kind="Provision"}[30m]))', "bought"),

@@ -53,14 +53,14 @@ def _over(share: float, expr: str, span: str) -> str:
 
 PROMISED: Final = (
     Promise("Q01", "ml", "Is any demand unserved?", f"{SHORT} > 0", SHORT),
-    Promise("Q02", "ml", "And any that is not batch?", f"{PRIORITY} > 0", PRIORITY),
+    Promise("Q02", "ml", "Is any demand other than batch unserved?", f"{PRIORITY} > 0", PRIORITY),
     Promise(
         "Q03", "ml", "How often is batch preempted?",
         'sum by (kind) (rate(bigfleet_shard_actions_total{kind="Preempt"}[5m]))',
     ),
-    Promise("Q04", "on-call", "How much that is not batch is unserved?", PRIORITY),
+    Promise("Q04", "on-call", "How much demand other than batch is unserved?", PRIORITY),
     Promise("Q05", "platform", "How long does a cycle take?", _p(0.99, CYCLE)),
-    Promise("Q06", "platform", "And which phase of it?", _p(0.99, PHASE, "phase")),
+    Promise("Q06", "platform", "How long does each phase of a cycle take?", _p(0.99, PHASE, "phase")),
     Promise(
         "Q07", "platform", "How often is the coordinator's state written?",
         "sum(rate(bigfleet_coordinator_apply_total[5m]))",
@@ -80,11 +80,11 @@ PROMISED: Final = (
         f'({INVENTORY}{{state="Configured"}})',
     ),
     Promise(
-        "Q12", "finops", "What is asked for, by penalty?",
+        "Q12", "finops", "What is the demand, by penalty?",
         f"sum by (interruption_penalty_bucket) ({DEMAND})",
     ),
     Promise(
-        "Q13", "finops", "What is being done?",
+        "Q13", "finops", "Which actions are executed?",
         "sum by (kind) (rate(bigfleet_shard_actions_total[5m]))",
     ),
     Promise(
@@ -93,11 +93,11 @@ PROMISED: Final = (
     ),
     Promise("Q15", "finops", "Does pinned work sit on Spot?", f"{INVENTORY}{{{PINNED}}}"),
     Promise(
-        "Q16", "planner", "How many machines served at most, in a quarter?",
+        "Q16", "planner", "What was the peak of serving machines in a quarter?",
         _over(0.99, SERVING, "90d:1h"), _over(0.99, SERVING, "2m:15s"),
     ),
     Promise(
-        "Q17", "planner", "How much was asked for at most, in a quarter?",
+        "Q17", "planner", "What was the peak of demand in a quarter?",
         _over(0.99, f"sum({DEMAND})", "90d:1h"), _over(0.99, f"sum({DEMAND})", "2m:15s"),
     ),
     Promise("Q18", "owner", "Does my operator lose its session?", f"rate({AGAIN}[5m])"),
@@ -105,18 +105,18 @@ PROMISED: Final = (
         "Q19", "owner", "Are my requests acknowledged?",
         "sum(rate(bigfleet_operator_acknowledged_total[5m]))",
     ),
-    Promise("Q20", "platform", "Which term is it?", "max(bigfleet_coordinator_raft_term)"),
+    Promise("Q20", "platform", "What is the coordinator's term?", "max(bigfleet_coordinator_raft_term)"),
     Promise(
         "Q21", "platform", "Are writes refused?",
         "sum by (outcome) (rate(bigfleet_coordinator_apply_total[5m]))",
     ),
     Promise(
-        "Q22", "platform", "Which instructions wait?",
+        "Q22", "platform", "Which instructions are waiting?",
         "sum by (shard) (bigfleet_coordinator_pending_instructions)",
     ),
-    Promise("Q23", "platform", "How long does a common cycle take?", _p(0.95, CYCLE)),
+    Promise("Q23", "platform", "How long does a median cycle take?", _p(0.95, CYCLE)),
     Promise(
-        "Q24", "platform", "How long do providers take?", _p(0.99, CALL, "method"), _p(0.99, CALL)
+        "Q24", "platform", "How long do provider calls take?", _p(0.99, CALL, "method"), _p(0.99, CALL)
     ),
     Promise(
         "Q25", "platform", "Which calls of providers fail?",
@@ -127,25 +127,25 @@ PROMISED: Final = (
         "Q26", "platform", "How old is the oldest roll-up?",
         'max(bigfleet_shard_rollup_age_seconds{stat="max"})',
     ),
-    Promise("Q27", "platform", "Who leads?", "sum(bigfleet_coordinator_is_leader)"),
+    Promise("Q27", "platform", "Which coordinator leads?", "sum(bigfleet_coordinator_is_leader)"),
     Promise(
-        "Q28", "platform", "How long does the store take?", _p(0.99, STORE, "op"), _p(0.99, STORE)
+        "Q28", "platform", "How long do store operations take?", _p(0.99, STORE, "op"), _p(0.99, STORE)
     ),
     Promise(
         "Q29", "platform", "What moved between shards?",
         "sum by (tier, outcome) (increase(bigfleet_coordinator_rebalance_moves_total[1h]))",
     ),
     Promise(
-        "Q30", "on-call", "Is capacity counted that is not there?",
+        "Q30", "on-call", "Is capacity counted that does not exist?",
         "sum(bigfleet_shard_phantom_machines)",
     ),
-    Promise("Q31", "finops", "What is spent?", f"sum by (capacity_type) ({SPEND})"),
+    Promise("Q31", "finops", "What does the fleet cost?", f"sum by (capacity_type) ({SPEND})"),
     Promise(
         "Q32", "finops", "Which share of it is idle?",
         f'sum({SPEND}{{state="Idle"}}) / sum({SPEND})',
     ),
     Promise(
-        "Q33", "platform", "Was anything taken without need?",
+        "Q33", "platform", "Was any machine reclaimed without a fall in demand?",
         "increase(bigfleet_shard_reclaims_unforced_total[1h])",
     ),
 )  # fmt: skip
