@@ -188,7 +188,7 @@ Global___UnassignDomainRequest: _TypeAlias = UnassignDomainRequest  # noqa: Y015
 
 @_typing.final
 class UnassignDomainResponse(_message.Message):
-    """The domain is nobody's."""
+    """The domain belongs to no shard."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -885,7 +885,7 @@ Global___ListClustersResponse: _TypeAlias = ListClustersResponse  # noqa: Y015
 
 @_typing.final
 class ClusterBinding(_message.Message):
-    """A cluster and the shard it belongs to: the first one it called, until someone binds it anew."""
+    """A cluster and the shard it belongs to: the first one it called, until an administrator binds it again."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1164,7 +1164,7 @@ class ShardReport(_message.Message):
     shard_epoch: _builtins.int
     """The life of the shard's process. A report of an earlier life is discarded."""
     shard_address: _builtins.str
-    """Where the shard is dialled. A change registers it anew."""
+    """Where the shard is dialled. A change registers it again."""
     assignments_revision: _builtins.int
     """The revision of the assignments the shard has; 0 means none."""
     @_builtins.property

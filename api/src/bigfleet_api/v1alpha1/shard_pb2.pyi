@@ -413,11 +413,11 @@ class ReclaimInstruction(_message.Message):
     instruction_id: _builtins.str
     """Pairs the acknowledgements with the instruction."""
     grace_period_seconds: _builtins.int
-    """How long the drain may take: 10, 30, 120 or 600 by the gap in priority, 600 when nobody is
+    """How long the drain may take: 10, 30, 120 or 600 by the gap in priority, 600 when no need is
     waiting for the machine. 0 or less is read as 30.
     """
     preemptor_priority: _builtins.int
-    """Priority of the demand the machine goes to; 0 when nobody is waiting for it. Information only."""
+    """Priority of the demand the machine goes to; 0 when no need is waiting for it. Information only."""
     cancel: _builtins.bool
     """Calls the instruction of the same id off: the operator stops evicting, removes its taint and
     uncordons. Sent only to operators that stated a software_version.

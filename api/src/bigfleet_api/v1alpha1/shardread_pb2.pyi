@@ -255,7 +255,7 @@ Global___InspectNeedsHeader: _TypeAlias = InspectNeedsHeader  # noqa: Y015
 
 @_typing.final
 class MatchingSupply(_message.Message):
-    """How many machines match a need, whoever they serve at the moment."""
+    """How many machines match a need, in use or free."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -794,7 +794,7 @@ class PauseRequest(_message.Message):
 
     REASON_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
-    """Why, in words, shown to whoever looks."""
+    """Why, in words, shown to people."""
     def __init__(
         self,
         *,

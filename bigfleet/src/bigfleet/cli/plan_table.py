@@ -26,7 +26,7 @@ STYLES: Final = {
 MEANING: Final = {
     ActionKind.BOOTSTRAP: "bind an idle machine",
     ActionKind.PROVISION: "create a machine",
-    ActionKind.RECLAIM: "drain a machine nobody needs",
+    ActionKind.RECLAIM: "drain a machine that no need uses",
     ActionKind.PREEMPT: "drain a machine for a more important need",
     ActionKind.KEEP: "call a drain off",
     ActionKind.DELETE: "give an idle machine back",

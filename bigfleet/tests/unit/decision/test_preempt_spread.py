@@ -68,7 +68,7 @@ def test_what_is_on_its_way_counts_where_it_comes_from() -> None:
     assert outcome.does == {"b-2": K.PREEMPT}
 
 
-def test_a_machine_without_the_label_is_no_victim() -> None:
+def test_a_machine_without_the_label_is_not_a_victim() -> None:
     row = need(A, cpu=4, unit=4, priority=1000, spread=("row", 1))
     low = need(B, priority=10)
     assert decide([serving("m-1", low)], [row, low]).does == {}

@@ -29,7 +29,7 @@ class PodControllerMetrics(KubeCalls):
         self._seconds = make.histogram("reconcile_duration_seconds", "Looking at one Pod.", MEDIUM)
         self._depth = make.gauge("queue_depth", "Pods waiting to be looked at.")
         self._restarts = make.counter(
-            "watch_restarts_total", "Watches that began anew.", reason=RESTARTS
+            "watch_restarts_total", "Watches that were started again.", reason=RESTARTS
         )
 
     def reconciled(self, outcome: str, seconds: float) -> None:
