@@ -35,7 +35,7 @@ $(STAMP): $(LOCK) $(DISTS:%=%/pyproject.toml)
 	@tools/setup.sh "$(PYTHON)" "$(VENV)" "$(LOCK)" $(DISTS)
 	@touch $@
 
-# SDKs of clouds are no part of the environment: nothing but the tests of providers over HTTP needs them.
+# SDKs of clouds are not part of the environment: only the tests of providers over HTTP need them.
 SDKS = $(if $(NAME),providers/$(NAME)/requirements.lock,requirements/providers.lock)
 .PHONY: providers-setup
 providers-setup: $(STAMP) ## Install the SDKs of all clouds for the tests of providers; NAME=x of that provider only

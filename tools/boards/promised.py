@@ -60,7 +60,7 @@ PROMISED: Final = (
     ),
     Promise("Q04", "on-call", "How much demand other than batch is unserved?", PRIORITY),
     Promise("Q05", "platform", "How long does a cycle take?", _p(0.99, CYCLE)),
-    Promise("Q06", "platform", "How long does each phase of a cycle take?", _p(0.99, PHASE, "phase")),
+    Promise("Q06", "platform", "How long does each phase take?", _p(0.99, PHASE, "phase")),
     Promise(
         "Q07", "platform", "How often is the coordinator's state written?",
         "sum(rate(bigfleet_coordinator_apply_total[5m]))",
@@ -105,7 +105,7 @@ PROMISED: Final = (
         "Q19", "owner", "Are my requests acknowledged?",
         "sum(rate(bigfleet_operator_acknowledged_total[5m]))",
     ),
-    Promise("Q20", "platform", "What is the coordinator's term?", "max(bigfleet_coordinator_raft_term)"),
+    Promise("Q20", "platform", "What is the leader's term?", "max(bigfleet_coordinator_raft_term)"),
     Promise(
         "Q21", "platform", "Are writes refused?",
         "sum by (outcome) (rate(bigfleet_coordinator_apply_total[5m]))",
@@ -114,9 +114,10 @@ PROMISED: Final = (
         "Q22", "platform", "Which instructions are waiting?",
         "sum by (shard) (bigfleet_coordinator_pending_instructions)",
     ),
-    Promise("Q23", "platform", "How long does a median cycle take?", _p(0.95, CYCLE)),
+    Promise("Q23", "platform", "How long do 95 % of cycles take at most?", _p(0.95, CYCLE)),
     Promise(
-        "Q24", "platform", "How long do provider calls take?", _p(0.99, CALL, "method"), _p(0.99, CALL)
+        "Q24", "platform", "How long do provider calls take?",
+        _p(0.99, CALL, "method"), _p(0.99, CALL)
     ),
     Promise(
         "Q25", "platform", "Which calls of providers fail?",
@@ -129,7 +130,8 @@ PROMISED: Final = (
     ),
     Promise("Q27", "platform", "Which coordinator leads?", "sum(bigfleet_coordinator_is_leader)"),
     Promise(
-        "Q28", "platform", "How long do store operations take?", _p(0.99, STORE, "op"), _p(0.99, STORE)
+        "Q28", "platform", "How long do store operations take?",
+        _p(0.99, STORE, "op"), _p(0.99, STORE)
     ),
     Promise(
         "Q29", "platform", "What moved between shards?",

@@ -11,7 +11,9 @@ def test_the_page_is_what_the_rules_say(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_every_alert_says_what_to_do_and_where_to_look() -> None:
     text = runbook.page()
-    assert text.count("- **What to do:** ") == text.count("- **Where to look:** ") == text.count("\n## ") >= 50
+    alerts = text.count("\n## ")
+    assert alerts >= 50
+    assert text.count("- **What to do:** ") == text.count("- **Where to look:** ") == alerts
 
 
 def test_every_alert_has_a_page_that_says_what_its_metrics_mean() -> None:
