@@ -61,6 +61,9 @@ class Knobs:
     ack_concurrency: int = 64
     write_concurrency: int = 16
     eviction_concurrency: int = 32
+    default_arch: str = ""
+    """Architecture of new machines for rows that name none; empty for any."""
+    default_os: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Operator:
         self._identity, self._world = identity, world
         client, clock, metrics, rng = world.client, world.clock, world.metrics, world.rng
         self.traces = OperatorTraces(world.spans, clock, identity.cluster_id)
-        self.rollups = RollUps()
+        self.rollups = RollUps(knobs.default_arch, knobs.default_os)
         self.machines = Machines(client, clock, metrics, rng, knobs.write_concurrency)
         self.book = NodeBook(self.machines)
         self.available = Available(client, self._demanded, rng)

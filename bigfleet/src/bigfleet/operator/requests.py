@@ -9,7 +9,7 @@ reason that is counted and the words its owner reads.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -26,6 +26,7 @@ from bigfleet.model import (
     RequirementOperator,
     Spread,
     SpreadMode,
+    Toleration,
     bucket_of,
     parse_resources,
     size_class,
@@ -54,6 +55,10 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
     pass
 
 
+class _Owner(_Part, frozen=True):
+    controller: bool = False
+
+
 class Meta(_Part, frozen=True):
     """Metadata of a CapacityRequest."""
 
@@ -62,6 +67,12 @@ class Meta(_Part, frozen=True):
     uid: str = ""
     resource_version: str = ""
     annotations: dict[str, str] | None = None
+    owner_references: tuple[_Owner, ...] | None = None
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether a controller writes it, and not a person."""
+        return any(owner.controller for owner in self.owner_references or ())
 
 
 class StatusCondition(_Part, frozen=True):
@@ -112,6 +123,13 @@ class _Selector(_Part, frozen=True):
     match_expressions: tuple[_Expression, ...] | None = None
 
 
+class _Toleration(_Part, frozen=True):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
 class _Near(_Part, frozen=True):
     topology_key: str
     label_selector: _Selector | None = None
@@ -125,6 +143,7 @@ class _Spec(_Part, frozen=True):
     reclamation_penalty: Amount | None = None
     topology_spread: tuple[_SpreadSpec, ...] | None = None
     co_location: _Near | None = None
+    tolerations: tuple[_Toleration, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +154,20 @@ class Demand:
     amounts: Amounts
     size_class: str
     group: str = ""
+    tolerations: tuple[Toleration, ...] | None = None
+    """None where the request does not say; `with_tolerations` brings them into the profile."""
+
+    def with_tolerations(self) -> Demand:
+        """The same with its tolerations in the profile."""
+        if not self.tolerations:
+            return self
+        return replace(self, profile=_tolerant(self.profile, self.tolerations))
+
+    def without_tolerations(self) -> Demand:
+        """The same with none of them in the profile."""
+        if not self.profile.tolerations:
+            return self
+        return replace(self, profile=_tolerant(self.profile, ()))
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -176,12 +209,13 @@ def demand_of(request: CapacityRequest) -> Demand:
             _text(spec.reclamation_penalty),
             "" if near is None else near.topology_key,
         )
+        tolerations = None if spec.tolerations is None else _tolerations(spec.tolerations)
     except (QuantityError, PenaltyError) as error:
         raise BadRequestError(BAD_QUANTITY, str(error)) from error
     except ModelError as error:
         raise BadRequestError(BAD_OPERATOR, str(error)) from error
     group = "" if near is None else group_of(near, _namespace(request.metadata))
-    return Demand(profile, amounts, size, group)
+    return Demand(profile, amounts, size, group, tolerations)
 
 
 def group_of(near: _Near, namespace: str) -> str:
@@ -240,6 +274,17 @@ def _requirement(one: _Expression) -> Requirement:
             f"{one.key}: operator {one.operator!r} does not exist: use {', '.join(_OPERATORS)}"
         )
     return Requirement.of(one.key, operator, one.values or ())
+
+
+@lru_cache(maxsize=_CACHED)
+def _tolerations(stated: tuple[_Toleration, ...]) -> tuple[Toleration, ...]:
+    found = {Toleration.of(one.key, one.operator, one.value, one.effect) for one in stated}
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=_CACHED)
+def _tolerant(profile: Profile, tolerations: tuple[Toleration, ...]) -> Profile:
+    return replace(profile, tolerations=tolerations)
 
 
 def _text(amount: Amount | None) -> str | None:

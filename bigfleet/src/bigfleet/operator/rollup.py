@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from bigfleet.model import Need, Resources, format_resources
+from bigfleet.model import Need, Resources, Toleration, format_resources
 from bigfleet.operator.requests import (
     ACKNOWLEDGED,
     UNMET,
@@ -42,7 +42,8 @@ class Entry:
     """One CapacityRequest."""
 
     __slots__ = (
-        "amounts", "carried", "is_acknowledged", "key", "names_other_need", "row", "uid", "unmet",
+        "amounts", "carried", "is_acknowledged", "key", "names_other_need", "row", "tolerations",
+        "uid", "unmet",
     )  # fmt: skip
 
     def __init__(self, key: Key, uid: str, row: Row, amounts: Amounts) -> None:
@@ -54,6 +55,8 @@ class Entry:
         """Whether its status names a need that its row is not, as after a change of priority."""
         self.unmet = ""
         """The reason for which its status says that it is not met; empty where it does not."""
+        self.tolerations: tuple[Toleration, ...] | None = None
+        """What it tolerates; None where it does not say."""
 
     @property
     def is_settled(self) -> bool:
@@ -119,7 +122,14 @@ class Built:
 class RollUps:
     """All CapacityRequests of a cluster."""
 
-    def __init__(self) -> None:
+    def __init__(self, default_arch: str = "", default_os: str = "") -> None:
+        self._default_arch, self._default_os = default_arch, default_os
+        self._stating: set[Key] = set()
+        """Requests that say what they tolerate."""
+        self._silent: set[Key] = set()
+        """Those that a controller writes and that do not: an earlier release wrote them."""
+        self._is_tolerant = False
+        """Whether rows have tolerations: all rows change with it, in one roll-up."""
         self._entries: dict[Key, Entry] = {}
         self._rows: dict[RowKey, Row] = {}
         self._stale: set[RowKey] = set()
@@ -142,6 +152,11 @@ class RollUps:
     def acknowledged(self) -> int:
         """How many requests are Acknowledged."""
         return self._acknowledged
+
+    @property
+    def without_tolerations(self) -> int:
+        """How many requests of controllers do not say what they tolerate."""
+        return len(self._silent)
 
     @property
     def has_comparisons(self) -> bool:
@@ -173,6 +188,8 @@ class RollUps:
         known = self._entries.get(key)
         try:
             demand = demand_of(request)
+            if self._is_tolerant:
+                demand = demand.with_tolerations()
         except Exception:
             self.remove(key)
             raise
@@ -183,6 +200,10 @@ class RollUps:
             or known.row.demand.key != demand.key
         ):
             known = self._replace(key, meta.uid, demand, known)
+        known.tolerations = demand.tolerations
+        states = demand.tolerations is not None
+        (self._stating.add if states else self._stating.discard)(key)
+        (self._silent.add if meta.is_controlled and not states else self._silent.discard)(key)
         self._note_status(known, request)
 
     def remove(self, key: Key) -> None:
@@ -191,6 +212,8 @@ class RollUps:
         if entry is None:
             return
         self._leave_row(entry)
+        self._stating.discard(key)
+        self._silent.discard(key)
         self._fresh.pop(key, None)
         self.unmet.discard(key)
         self._acknowledged -= entry.is_acknowledged
@@ -204,6 +227,7 @@ class RollUps:
         self, cluster_id: str, timestamp: int, overhead: Resources, *, comparisons: bool = True
     ) -> Built:
         """The frame of everything that is asked for now."""
+        self._settle_tolerations()
         self._encode()
         if not comparisons:
             # A later roll-up speaks for what earlier ones carried, but not for what it leaves out.
@@ -211,7 +235,13 @@ class RollUps:
                 entry.carried = 0
                 self._fresh[entry.key] = None
         rows = [row.encoded for row in self._rows.values() if comparisons or not row.compares]
-        head = capacity.ClusterCapacityNeeds(cluster_id=cluster_id, timestamp_unix_nanos=timestamp)
+        head = capacity.ClusterCapacityNeeds(
+            cluster_id=cluster_id,
+            timestamp_unix_nanos=timestamp,
+            tolerations_stated=self._is_tolerant,
+            default_arch=self._default_arch,
+            default_os=self._default_os,
+        )
         if overhead:
             resources = provider.Resources(resources=format_resources(overhead))
             head.node_overhead.CopyFrom(resources)
@@ -260,6 +290,27 @@ class RollUps:
         self._stale.add(row.demand.key)
         if not row.members:
             self._rows.pop(row.demand.key, None)
+
+    def _settle_tolerations(self) -> None:
+        """Bring tolerations into all rows, or out of them, when what requests say has changed.
+
+        In one step: two halves of a row may need one machine more than the whole.
+        """
+        stated = bool(self._stating) and not self._silent
+        if self._is_tolerant == stated:
+            return
+        self._is_tolerant = stated
+        for entry in [entry for entry in self._entries.values() if entry.tolerations]:
+            demand = replace(entry.row.demand, tolerations=entry.tolerations)
+            demand = (
+                demand.with_tolerations() if self._is_tolerant else demand.without_tolerations()
+            )
+            moved = self._replace(entry.key, entry.uid, demand, entry)
+            moved.tolerations = entry.tolerations
+            moved.is_acknowledged, moved.unmet = entry.is_acknowledged, entry.unmet
+            self._acknowledged += entry.is_acknowledged
+            # What its status names is the row it was in.
+            moved.names_other_need = True
 
     def _note_status(self, entry: Entry, request: CapacityRequest) -> None:
         is_acknowledged = request.status.phase == ACKNOWLEDGED

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,10 @@ from bigfleet.operator.operator import Knobs
 from bigfleet.operator.session.session import Rhythm
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import TlsFiles
+from bigfleet_base.identifiers import IdentifierError, check_label_value
+
+ANY: Final = "any"
+"""Switches a default off."""
 
 
 class OperatorSettings(ProcessSettings):
@@ -42,6 +46,15 @@ class OperatorSettings(ProcessSettings):
     )
     kubeconfig: str = Field("", description="Kubeconfig file; the Pod's own account, if empty.")
     rollup_interval: Duration = Field(10.0, description="Time between two roll-ups.")
+    default_arch: str = Field(
+        "amd64",
+        description="Architecture of new machines for Pods that name none; any switches it off.",
+    )
+    default_os: str = Field(
+        "linux",
+        description="Operating system of new machines for Pods that name none; any switches it "
+        "off.",
+    )
     metrics_addr: Pages = Field(
         "127.0.0.1:8770",
         description="Address of /metrics and probes; 0 or empty switches them off.",
@@ -80,6 +93,13 @@ class OperatorSettings(ProcessSettings):
             )
         if self.rollup_interval <= 0:
             raise ValueError("--rollup-interval: use more than 0")
+        for flag, value in (("arch", self.default_arch), ("os", self.default_os)):
+            try:
+                check_label_value(value, f"--default-{flag}")
+            except IdentifierError as error:
+                raise ValueError(str(error)) from None
+            if not value:
+                raise ValueError(f"--default-{flag} is empty: write any to switch it off")
         check_pages(self.metrics_addr, "--metrics-addr", allowed=self.allow_plaintext_pages)
         try:
             self.tls_files()
@@ -103,4 +123,6 @@ class OperatorSettings(ProcessSettings):
             ack_concurrency=self.ack_concurrency,
             write_concurrency=self.write_concurrency,
             eviction_concurrency=self.eviction_concurrency,
+            default_arch="" if self.default_arch == ANY else self.default_arch,
+            default_os="" if self.default_os == ANY else self.default_os,
         )

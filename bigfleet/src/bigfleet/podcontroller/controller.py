@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Final, Protocol
 
@@ -30,9 +30,10 @@ from bigfleet.podcontroller.demand import Verdict, verdict
 from bigfleet.podcontroller.notices import PodNotices
 from bigfleet.podcontroller.ownership import Ownership, Whose
 from bigfleet.podcontroller.penalties import Defaults
-from bigfleet.podcontroller.pods import Node, Pod, Request, UpcomingNode
+from bigfleet.podcontroller.pods import Node, Pod, PodToleration, Request, UpcomingNode
 from bigfleet.podcontroller.request import Document, request_name, translate
 from bigfleet.podcontroller.stuck import StuckPods, is_met, second_name, second_of
+from bigfleet.podcontroller.tolerations import as_documents, tolerations_of
 from bigfleet.wire.backoff import Backoff
 
 READ_REQUESTS: Final = CAPACITY_REQUESTS.read_as(Request)
@@ -289,10 +290,18 @@ class PodController:
         same = there.spec.priority == spec["priority"] and _same_amounts(
             there.spec.resources or {}, spec["resources"]
         )
-        if same:
+        stated = there.spec.tolerations
+        if stated is not None and _tolerations(stated) != spec["tolerations"]:
+            # They cannot be changed. Its going puts the Pod into the queue, and it is made again.
+            await self._delete(there)
+            return "cr_updated"
+        if same and stated is not None:
             return "cr_exists"
         gone = dict.fromkeys(set(there.spec.resources or {}) - set(spec["resources"]))
-        patch = {"spec": {"priority": spec["priority"], "resources": {**gone, **spec["resources"]}}}
+        changed = {"priority": spec["priority"], "resources": {**gone, **spec["resources"]}}
+        if stated is None:
+            changed["tolerations"] = spec["tolerations"]
+        patch = {"spec": changed}
         try:
             await self._client.merge_patch(READ_REQUESTS, meta.name, patch, meta.namespace)
         except NotFoundError:
@@ -378,6 +387,11 @@ def _facts(pod: Pod) -> tuple[object, ...]:
         meta.uid, meta.deletion_timestamp, meta.annotations, meta.labels, pod.spec, status.phase,
         status.container_statuses, status.init_container_statuses, resize,
     )  # fmt: skip
+
+
+def _tolerations(stated: Iterable[PodToleration]) -> list[dict[str, str]]:
+    """Those of a CapacityRequest, as this release writes them."""
+    return as_documents(tolerations_of(stated)[0])
 
 
 def _same_amounts(there: Mapping[str, str | int], wanted: dict[str, str]) -> bool:

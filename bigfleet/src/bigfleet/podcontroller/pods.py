@@ -107,6 +107,16 @@ class Gate(_Part, frozen=True):
     name: str = ""
 
 
+class PodToleration(_Part, frozen=True):
+    """A taint that a Pod bears with."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
 class PodSpec(_Part, frozen=True):
     """What a Pod wants."""
 
@@ -121,6 +131,7 @@ class PodSpec(_Part, frozen=True):
     priority: int | None = None
     priority_class_name: str = ""
     scheduling_gates: tuple[Gate, ...] | None = None
+    tolerations: tuple[PodToleration, ...] | None = None
 
 
 class PodStatus(_Part, frozen=True):
@@ -194,6 +205,8 @@ class RequestSpec(_Part, frozen=True):
 
     resources: dict[str, str | int] | None = None
     priority: int = 0
+    tolerations: tuple[PodToleration, ...] | None = None
+    """None where it was written by an earlier release."""
 
 
 class NeedRef(_Part, frozen=True):

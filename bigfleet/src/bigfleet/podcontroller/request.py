@@ -16,6 +16,7 @@ from bigfleet.model import QuantityError, Requirement, SpreadMode, format_resour
 from bigfleet.podcontroller.penalties import Defaults, penalties_of
 from bigfleet.podcontroller.pods import LabelSelector, Pod, PodAffinityTerm
 from bigfleet.podcontroller.requirements import wanted_nodes
+from bigfleet.podcontroller.tolerations import as_documents, tolerations_of
 
 API_VERSION: Final = "bigfleet.lucy.sh/v1alpha1"
 KIND: Final = "CapacityRequest"
@@ -49,7 +50,8 @@ def translate(pod: Pod, defaults: Defaults) -> Translation:
     wanted = wanted_nodes(pod.spec)
     annotations = pod.metadata.annotations or {}
     penalties = penalties_of(annotations, pod.spec.priority_class_name, defaults)
-    notes = (*wanted.notes, *penalties.notes)
+    tolerations, unclear = tolerations_of(pod.spec.tolerations or ())
+    notes = (*wanted.notes, *penalties.notes, *unclear)
     if wanted.requirements is None:
         return Translation(None, notes)
     try:
@@ -60,6 +62,8 @@ def translate(pod: Pod, defaults: Defaults) -> Translation:
         "requirements": [_requirement(one) for one in wanted.requirements],
         "resources": resources,
         "priority": pod.spec.priority or 0,
+        # Also where there are none: that it is there says that they are known.
+        "tolerations": as_documents(tolerations),
         **penalties.stated,
     }
     spread = _spread(pod)

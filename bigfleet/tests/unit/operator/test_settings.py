@@ -35,6 +35,8 @@ def test_little_is_needed_and_the_rest_has_its_promised_default() -> None:
         ({"bootstrap_template": ""}, "--allow-stub-bootstrap"),
         ({"rollup_interval": "0s"}, "--rollup-interval"),
         ({"tls_cert": "cert.pem"}, "--tls-key"),
+        ({"default_arch": ""}, "write any to switch it off"),
+        ({"default_os": "not an os"}, "--default-os"),
         ({"qps": "0"}, "--qps"),
         ({"shard_address": "x:1"}, "did you mean --shard-addr"),
     ],
@@ -42,6 +44,13 @@ def test_little_is_needed_and_the_rest_has_its_promised_default() -> None:
 def test_what_cannot_work_is_refused_in_one_line(change: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         OperatorSettings.load({**GOOD, **change})
+
+
+def test_new_machines_are_amd64_and_linux_unless_told_otherwise() -> None:
+    knobs = OperatorSettings.load(GOOD).knobs()
+    assert (knobs.default_arch, knobs.default_os) == ("amd64", "linux")
+    knobs = OperatorSettings.load({**GOOD, "default_arch": "arm64", "default_os": "any"}).knobs()
+    assert (knobs.default_arch, knobs.default_os) == ("arm64", "")
 
 
 @pytest.mark.parametrize("missing", ["cluster_id", "shard_addr"])

@@ -220,3 +220,44 @@ def test_a_request_the_rules_refuse_is_told_to_the_owner() -> None:
         )
 
     play(scene, prepare)
+
+
+def test_a_request_of_an_earlier_release_gets_its_tolerations() -> None:
+    gpu = {"key": "gpu", "operator": "Exists"}
+
+    def tolerations(stage: Stage, name: str) -> object:
+        found = stage.api.get("CapacityRequest", name_of(name), "default")
+        return None if found is None else found["spec"].get("tolerations")
+
+    async def scene(stage: Stage) -> None:
+        await until(lambda: len(stage.requests()) == 2)
+        for name in "ab":
+            old = stage.api.get("CapacityRequest", name_of(name), "default")
+            assert old is not None
+            del old["spec"]["tolerations"]
+            stage.api.put(old)
+        await until(lambda: tolerations(stage, "a") == [gpu] and tolerations(stage, "b") == [])
+        assert stage.counted("cr_created") == 2
+
+    play(scene, lambda api: [api.put(pod("a", tolerations=[gpu])), api.put(pod("b"))])
+
+
+def test_a_pod_that_tolerates_more_than_before_gets_a_new_request() -> None:
+    gpu = {"key": "gpu", "operator": "Exists"}
+
+    async def scene(stage: Stage) -> None:
+        await until(lambda: stage.requests())
+        before = stage.api.get("CapacityRequest", name_of("a"), "default")
+        stage.api.put(pod("a", tolerations=[gpu]))
+
+        def follows() -> bool:
+            found = stage.api.get("CapacityRequest", name_of("a"), "default")
+            return found is not None and found["spec"]["tolerations"] == [gpu]
+
+        await until(follows)
+        after = stage.api.get("CapacityRequest", name_of("a"), "default")
+        assert before is not None
+        assert after is not None
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+
+    play(scene, lambda api: api.put(pod("a")))

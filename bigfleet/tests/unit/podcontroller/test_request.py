@@ -47,6 +47,7 @@ def test_a_request_belongs_to_its_pod() -> None:
         "requirements": [{"key": "node.kubernetes.io/instance-type", "operator": "Exists"}],
         "resources": {"cpu": "500m", "memory": "1Gi", "pods": "1"},
         "priority": 0,
+        "tolerations": [],
     }
 
 
@@ -168,3 +169,34 @@ def test_the_file_of_defaults_is_checked(tmp_path: Path) -> None:
             read_defaults(path)
     with pytest.raises(DefaultsError, match="cannot be read"):
         read_defaults(tmp_path / "none.yaml")
+
+
+def test_tolerations_are_copied_without_those_that_every_pod_gets() -> None:
+    automatic = [
+        {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute",
+         "tolerationSeconds": 300}
+        for name in ("not-ready", "unreachable")
+    ]  # fmt: skip
+    own = [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "dedicated", "value": "batch"},
+        {"operator": "Exists"},
+    ]
+    assert spec_of(pod(tolerations=[*automatic, *own, own[0]]))["tolerations"] == [
+        {"operator": "Exists"},
+        {"key": "dedicated", "operator": "Equal", "value": "batch"},
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+    ]
+
+
+def test_a_toleration_for_some_seconds_does_not_cover_a_taint_of_a_machine() -> None:
+    limited = {"key": "spot", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
+    assert spec_of(pod(tolerations=[limited]))["tolerations"] == []
+
+
+def test_a_toleration_that_cannot_be_read_is_left_out_with_a_note() -> None:
+    translation = of(pod(tolerations=[{"key": "cores", "operator": "Gt", "value": "8"}]))
+    assert translation.request is not None
+    assert translation.request["spec"]["tolerations"] == []
+    (note,) = translation.notes
+    assert "operator 'Gt' is unknown" in note
