@@ -2,7 +2,7 @@
 
 spec       what the provider declares: options, capacity, prices, limits
 client     the SDK of the cloud
-substrate  the ten methods that speak to the cloud
+substrate  the methods that speak to the cloud: six of `Substrate`, and optional ones
 guest      the way into a host
 errors     how the cloud's errors become the kit's classes
 main       the executable
