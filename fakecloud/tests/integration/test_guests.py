@@ -110,6 +110,14 @@ def ssh_page() -> Iterator[tuple[HostPage, SshChannel, list[str]]]:
         yield page, SshChannel(access, lambda host, pin: pinned.append(pin)), pinned
 
 
+def test_an_address_that_was_shown_before_the_boot_keeps_the_user_data() -> None:
+    page = HostPage()
+    page.guests.address("h-9")
+    page.guests.boot("h-9", USER_DATA)
+    assert page.guests.folder("h-9").path("/opt/bigfleet/bootstrap").exists()
+    assert page.guests._guests["h-9"].user_data == USER_DATA
+
+
 async def test_ssh_reaches_each_host_at_its_own_address_with_its_own_key() -> None:
     with ssh_page() as (page, channel, pinned):
         keys = {ref: mint_host_key(new_seed()) for ref in ("h-1", "h-2")}

@@ -100,6 +100,9 @@ class Guests:
             guest = self._guests.get(ref)
             if guest is None:
                 guest = self._add(ref, user_data)
+            elif guest.folder is None and not guest.user_data:
+                # Its address was shown before it booted.
+                guest.user_data = user_data
             if guest.up:
                 return
             if guest.folder is None:

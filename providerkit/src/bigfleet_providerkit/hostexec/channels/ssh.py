@@ -150,7 +150,10 @@ class SshChannel:
         if self._access.user != "root":
             program = f"sudo -n {program}"
         try:
-            done = await connection.run(program, input=command.secret, encoding=None)
+            # Without a secret the script's input ends at once: with an empty text asyncssh would
+            # leave it open, and a script that reads it would wait.
+            stdin = {"input": command.secret} if command.secret else {"stdin": asyncssh.DEVNULL}
+            done = await connection.run(program, **stdin, encoding=None)
         except (OSError, asyncssh.Error) as error:
             raise Retryable(f"the connection was lost: {error}") from error
         if done.exit_status is None:

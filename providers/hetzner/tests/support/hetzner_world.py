@@ -1,0 +1,88 @@
+"""The real substrate with the real SDK on the imitated Hetzner Cloud, in one process.
+
+    async with hetzner_world() as world:
+        machine = await world.idle()
+
+The cloud serves in a thread, so its levers are at hand; the provider runs on the test's loop.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from bigfleet_fakecloud import Resource, serving
+from bigfleet_provider_hetzner.options import HetznerOptions
+from bigfleet_provider_hetzner.spec import CALLS, SPEC
+from bigfleet_providerkit import RunningProvider, State, start
+from bigfleet_providerkit.testing import Shard
+from hetzner_cloud import HetznerCloud
+
+PAGE = Path(__file__).with_name("hetzner_cloud.py")
+MUTATIONS = ("CreateServer", "DeleteServer", "UpdateLabels")
+USUAL: Mapping[str, object] = {
+    "token": "test",
+    "poll_interval": 0.02,
+    "reconcile_interval": 0.0,
+    "seed_count": 8,
+    "state": "memory",
+    "addr": "127.0.0.1:0",
+    "metrics_addr": "0",
+}
+
+
+@dataclass
+class HetznerWorld:
+    """A provider and its cloud."""
+
+    hetzner: HetznerCloud
+    endpoint: str
+    running: RunningProvider[HetznerOptions]
+    shard: Shard
+
+    def hosts(self) -> Sequence[Resource]:
+        """Servers that are not on their way out."""
+        return self.hetzner.present()
+
+    async def idle(self) -> pb.Machine:
+        """A machine with a host."""
+        machine = (await self.shard.machines(State.SPECULATIVE))[0].id
+        await self.shard.create(machine)
+        return await self.shard.until(machine, State.IDLE)
+
+    async def failed(self) -> str:
+        """What a Create says that fails."""
+        machine = (await self.shard.machines(State.SPECULATIVE))[0].id
+        await self.shard.create(machine)
+        return (await self.shard.until(machine, State.FAILED)).last_error
+
+
+def options_for(hetzner: HetznerCloud, endpoint: str, **changed: object) -> HetznerOptions:
+    """Options of a provider on the imitated cloud."""
+    ssh = hetzner.guests.ssh
+    assert ssh is not None
+    return HetznerOptions.model_validate(
+        {
+            **USUAL,
+            "endpoint_url": endpoint,
+            "ssh_key": str(ssh.client_key),
+            "ssh_port": ssh.port,
+            "api_rate": dict.fromkeys(CALLS, 500.0),
+            **changed,
+        }
+    )
+
+
+@contextlib.asynccontextmanager
+async def hetzner_world(**changed: Any) -> AsyncIterator[HetznerWorld]:
+    """A provider on a cloud of its own."""
+    hetzner = HetznerCloud(1)
+    with serving(hetzner.cloud) as endpoint:
+        running = await start(SPEC, options_for(hetzner, endpoint, **changed), listen=False)
+        try:
+            yield HetznerWorld(hetzner, endpoint, running, Shard(running.service))
+            assert hetzner.cloud.refused == []
+        finally:
+            await running.stop()
