@@ -21,8 +21,8 @@ sys.path += [str(ROOT / "dashboard" / "tests" / "support"), str(ROOT / "tests" /
 from browser import Page, chromium, find_chromium  # noqa: E402
 from demoing import Demo, a_demo  # noqa: E402
 
-WIDTH, HEIGHT, SCALE = 1440, 900, 0.6
-SECONDS, QUALITY = 2.2, 16
+WIDTH, HEIGHT, SCALE = 1440, 900, 0.58
+SECONDS, QUALITY = 2.2, 12
 """A picture is shown for so long; how well it is kept, of 100."""
 MOST_BYTES = 200_000
 
