@@ -29,7 +29,7 @@ export function fleetMap(open) {
 
   const tools = h("div.tools", {},
     seg("Colour by", [["state", "State"], ["cluster", "Cluster"], ["price", "Price"]], colourBy, (v) => { colourBy = v; only = null; draw(); }),
-    seg("Group by", [["way", "Paying"], ["zone", "Zone"], ["type", "Type"], ["shard", "Shard"]], groupBy, (v) => { groupBy = v; draw(); }));
+    seg("Group by", [["way", "Capacity type"], ["zone", "Zone"], ["type", "Type"], ["shard", "Shard"]], groupBy, (v) => { groupBy = v; draw(); }));
 
   function set(document_) {
     data = {

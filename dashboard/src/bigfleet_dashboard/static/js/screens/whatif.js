@@ -61,7 +61,7 @@ export function show(root, { query }) {
     const kinds = [...new Set([...Object.keys(a.before.actions), ...Object.keys(a.after.actions)])];
     const clusters = [...new Set([...Object.keys(a.before.machines_by_cluster), ...Object.keys(a.after.machines_by_cluster)])].sort();
     const heads = (first) => [first, "now", "changed", "difference"].map((t, n) => h(`div.head${n ? ".num" : ""}`, { text: t }));
-    fill(result, panel("In words", h("span.muted", { text: `decided in ${a.seconds} s, on the state of this moment` }), inWords(a)),
+    fill(result, panel("Summary", h("span.muted", { text: `decided in ${a.seconds} s, on the state of this moment` }), inWords(a)),
       h("div.cols", {},
         panel("Key figures", null, h("div.compare", {}, heads(""),
           line("Unmet needs", a.before.unmet, a.after.unmet), line("Spend per hour, settled", a.before.dollars_per_hour, a.after.dollars_per_hour, money), line("Machines serving", a.before.machines_serving, a.after.machines_serving, count, 0), line("Machines in total", a.before.machines, a.after.machines, count, 0),
