@@ -221,7 +221,7 @@ class Steps:
             limit=limit,
             cluster=record.cluster,
             grace=work.grace,
-            taints=offering.taints if offering else (),
+            taints=(*record.shape.taints, *(offering.startup_taints if offering else ())),
             secret=secret,
             provider_id=host.provider_id or host.ref,
         )

@@ -7,6 +7,7 @@ fails later keeps its last good shape.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from bigfleet_providerkit.capacity.table import (
     CapacityTable,
@@ -148,8 +149,6 @@ class OfferingCatalogue:
         }
         if known is not None and known.accelerator:
             labels["bigfleet.io/accelerator"] = known.accelerator
-        if offering.taints:
-            labels["bigfleet.lucy.sh/taints"] = ",".join(offering.taints)
         labels.update(offering.labels)
         allocatable = offering.allocatable
         if allocatable is None and known is not None:
@@ -168,6 +167,7 @@ class OfferingCatalogue:
             resources=resources,
             allocatable=with_pods(allocatable or {}, resources),
             labels=labels,
+            taints=offering.taints,
         )
         check_shape(shape, where)
         return shape.packed()
@@ -182,7 +182,7 @@ class OfferingCatalogue:
             shape = self._made.get(key)
             if shape is None:
                 shape = self._made[key] = self.shape_for(offering, record.id)
-            return settled(record.shape, shape)
+            return settled(record.shape, shape, has_host=bool(record.host))
         except OptionError:
             return record.shape
 
@@ -198,8 +198,13 @@ class OfferingCatalogue:
             return None
 
 
-def settled(old: Shape, new: Shape) -> Shape:
-    """The old shape unless something real changed: a price that hardly moved does not count."""
+def settled(old: Shape, new: Shape, *, has_host: bool) -> Shape:
+    """The old shape unless something real changed: a price that hardly moved does not count.
+
+    Taints of a machine with a host stay: its node was registered with them.
+    """
+    if has_host and old.taints != new.taints:
+        new = replace(new, taints=old.taints).packed()
     if old.encoded == new.encoded:
         return old
     same = (
@@ -207,6 +212,7 @@ def settled(old: Shape, new: Shape) -> Shape:
         and old.resources == new.resources
         and old.allocatable == new.allocatable
         and old.labels == new.labels
+        and old.taints == new.taints
     )
     return old if same and not moved(old.price, new.price) else new
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_providerkit.machines.state import CapacityType, Kind, State
 
+LABEL_TAINTS = "bigfleet.lucy.sh/taints"
+"""Where an earlier release wrote the taints of a machine; read for one release more."""
 NO_OPERATIONS = ("", "", "", "")
 
 
@@ -29,6 +31,8 @@ class Shape:
     allocatable: Mapping[str, str]
     labels: Mapping[str, str]
     encoded: bytes = field(default=b"", repr=False, compare=False)
+    taints: tuple[str, ...] = ()
+    """As `key=value:Effect`; those a node keeps for as long as it serves a cluster."""
 
     def packed(self) -> "Shape":
         """The same shape with its bytes ready."""
@@ -40,6 +44,7 @@ class Shape:
             interruption_probability=self.probability,
             resources=pb.Resources(resources=self.resources),
             labels=self.labels,
+            taints=map(taint_message, self.taints),
         )
         if self.allocatable:
             message.allocatable.resources.update(self.allocatable)
@@ -50,7 +55,10 @@ class Shape:
 def shape_of(encoded: bytes) -> Shape:
     """The shape behind its bytes; equal bytes give the same object."""
     message = pb.Machine.FromString(encoded)
-    return Shape(
+    labels = dict(message.labels)
+    earlier = labels.pop(LABEL_TAINTS, "")
+    taints = tuple(earlier.split(",")) if earlier else tuple(map(taint_text, message.taints))
+    shape = Shape(
         message.instance_type,
         message.zone,
         CapacityType(message.capacity_type),
@@ -58,9 +66,23 @@ def shape_of(encoded: bytes) -> Shape:
         message.interruption_probability,
         dict(message.resources.resources),
         dict(message.allocatable.resources),
-        dict(message.labels),
+        labels,
         encoded,
+        taints,
     )
+    return shape.packed() if earlier else shape
+
+
+def taint_message(text: str) -> pb.Taint:
+    """A taint of an offering on the wire."""
+    rest, _, effect = text.rpartition(":")
+    key, _, value = rest.partition("=")
+    return pb.Taint(key=key, value=value, effect=effect)
+
+
+def taint_text(taint: pb.Taint) -> str:
+    """A taint as an offering writes it."""
+    return f"{taint.key}={taint.value}:{taint.effect}"
 
 
 @dataclass(frozen=True, slots=True)

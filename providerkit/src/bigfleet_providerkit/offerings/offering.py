@@ -32,6 +32,8 @@ class Offering:
     placement_group: str = ""
     user_data: str = ""
     taints: tuple[str, ...] = ()
+    startup_taints: tuple[str, ...] = ()
+    """Taints that something in the cluster takes away once the node is ready for Pods."""
     extra: Mapping[str, str] = field(default_factory=dict)
     pool: str = ""
     """Sets offerings apart that have type, zone and capacity type in common: image, taints ..."""

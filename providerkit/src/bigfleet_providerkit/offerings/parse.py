@@ -142,7 +142,8 @@ def parse_offering(entry: object, number: int, dialect: Dialect) -> Offering:
         reservation=fields.text("reservation"),
         placement_group=fields.text("placement_group"),
         user_data=fields.text("user_data"),
-        taints=_taints(fields),
+        taints=_taints(fields, "taints"),
+        startup_taints=_taints(fields, "startup_taints"),
         extra={n: text for n in dialect.extra_fields if (text := fields.text(n))},
         pool=_pool(fields),
         tags=fields.texts("tags") or {},
@@ -198,12 +199,12 @@ def _probability(fields: _Fields, kind: CapacityType) -> float | None:
     return value
 
 
-def _taints(fields: _Fields) -> tuple[str, ...]:
-    value = fields.take("taints")
+def _taints(fields: _Fields, name: str) -> tuple[str, ...]:
+    value = fields.take(name)
     if value is None:
         return ()
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise fields.complain(f"taints is {value!r}; write a list of key=value:Effect")
+        raise fields.complain(f"{name} is {value!r}; write a list of key=value:Effect")
     for taint in value:
         if not TAINT.fullmatch(str(taint)):
             raise fields.complain(

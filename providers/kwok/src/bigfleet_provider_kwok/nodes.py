@@ -17,7 +17,6 @@ Body = dict[str, Any]
 PROVIDER_LABEL = "bigfleet.lucy.sh/provider"
 CAPACITY_TYPE_LABEL = "bigfleet.lucy.sh/capacity-type"
 MACHINE_ANNOTATION = "bigfleet.lucy.sh/machine-id"
-TAINTS_LABEL = "bigfleet.lucy.sh/taints"
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 MIRROR = "kubernetes.io/config.mirror"
 CAPACITY_WORDS = {
@@ -32,7 +31,6 @@ def node_of(host: Host, label: str, shape: Shape, join: Join, taints: Sequence[s
     """The Node of a host, as a kubelet would register it."""
     name = host.ref
     resources = dict(shape.allocatable)
-    own = {key: value for key, value in shape.labels.items() if key != TAINTS_LABEL}
     node: Body = {
         "apiVersion": "v1",
         "kind": "Node",
@@ -40,7 +38,7 @@ def node_of(host: Host, label: str, shape: Shape, join: Join, taints: Sequence[s
             "name": name,
             "labels": {
                 "type": "kwok",
-                **own,
+                **shape.labels,
                 "kubernetes.io/hostname": name,
                 "node.kubernetes.io/instance-type": shape.instance_type,
                 "topology.kubernetes.io/zone": shape.zone,

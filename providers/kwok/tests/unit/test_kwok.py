@@ -33,7 +33,6 @@ def a_shape(**changes: Any) -> Shape:
         "labels": {
             "kubernetes.io/arch": "arm64",
             "topology.kubernetes.io/region": "local",
-            "bigfleet.lucy.sh/taints": "team=a:NoSchedule",
         },
     }
     return Shape(**{**values, **changes})

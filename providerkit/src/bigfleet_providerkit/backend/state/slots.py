@@ -20,7 +20,7 @@ def changed_slot(record: Record, shape: Shape | None) -> Record | None:
         if record.state is State.SPECULATIVE:
             return None
         return record if record.extra else replace(record, extra=True)
-    wanted = settled(record.shape, shape)
+    wanted = settled(record.shape, shape, has_host=bool(record.host))
     if wanted is record.shape and not record.extra:
         return record
     return replace(record, shape=wanted, extra=False)
