@@ -8,6 +8,7 @@
     simcluster         simulated clusters that speak the operator's side of the session
     simulate           the engine in a closed loop; the benchmark's fleets
     fake               a capacity provider for tests: the real kit on machines in memory
+    battery            tests that every provider of a cloud takes, on its imitated cloud
 
 A room imports only rooms below it. The laboratory may import all of `bigfleet`; production code
 never imports the laboratory. The format of scenario files is production: `bigfleet.scenario`.

@@ -29,6 +29,7 @@ class Project:
         self._client = client
         self._options = options
         self._found: dict[tuple[str, ...], Any] = {}
+        self._looking = asyncio.Lock()
 
     async def server_types(self) -> Sequence[Mapping[str, Any]]:
         """All server types as the API shows them."""
@@ -136,10 +137,11 @@ class Project:
     async def _once(
         self, key: tuple[str, ...], op: str, look: Callable[[], Any], missing: str
     ) -> Any:
-        found = self._found.get(key)
-        if found is None:
-            found = await self._kit.call(op, look)
-            if found is None:
-                raise InvalidRequest(missing)
-            self._found[key] = found
-        return found
+        # Many orders begin at once, and would all look, or all enter the key.
+        async with self._looking:
+            if key not in self._found:
+                found = await self._kit.call(op, look)
+                if found is None:
+                    raise InvalidRequest(missing)
+                self._found[key] = found
+            return self._found[key]

@@ -14,10 +14,12 @@ from typing import Any
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_fakecloud import Resource, serving
+from bigfleet_lab.battery import Boot, Subject
 from bigfleet_provider_hetzner.options import HetznerOptions
 from bigfleet_provider_hetzner.spec import CALLS, SPEC
 from bigfleet_providerkit import RunningProvider, State, start
-from bigfleet_providerkit.testing import Shard
+from bigfleet_providerkit.codec.tags import MACHINE
+from bigfleet_providerkit.testing import ProviderProcess, Shard
 from hetzner_cloud import HetznerCloud
 
 PAGE = Path(__file__).with_name("hetzner_cloud.py")
@@ -46,6 +48,14 @@ class HetznerWorld:
         """Servers that are not on their way out."""
         return self.hetzner.present()
 
+    def subject(self) -> Subject:
+        """What the tests of every provider look at."""
+        codec = self.running.backend.kit.codec
+        return Subject(
+            self.running, self.shard, self.hetzner.cloud, self.hetzner.present,
+            lambda host: host.tags.get(codec.key(MACHINE), host.ref),
+        )  # fmt: skip
+
     async def idle(self) -> pb.Machine:
         """A machine with a host."""
         machine = (await self.shard.machines(State.SPECULATIVE))[0].id
@@ -73,6 +83,23 @@ def options_for(hetzner: HetznerCloud, endpoint: str, **changed: object) -> Hetz
             **changed,
         }
     )
+
+
+def booted(hetzner: HetznerCloud, endpoint: str) -> Boot:
+    """Starts the executable on a cloud, with its state in a folder."""
+    ssh = hetzner.guests.ssh
+    assert ssh is not None
+    key, port = ssh.client_key, ssh.port
+
+    def boot(folder: Path) -> ProviderProcess:
+        return ProviderProcess(
+            ProviderProcess.module("bigfleet_provider_hetzner"), f"--endpoint-url={endpoint}",
+            f"--ssh-key={key}", f"--ssh-port={port}", f"--state={folder / 'state.db'}",
+            "--poll-interval=50ms", "--seed-count=4", "--api-rate=CreateServer=500",
+            environment={"HCLOUD_TOKEN": "test"}, log=folder / "log",
+        )  # fmt: skip
+
+    return boot
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,77 @@
+"""Many Creates at once: how they end, what they cost, and that none buys twice."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bigfleet_fakecloud.behaviour.faults import Rule
+from bigfleet_fakecloud.cloud import Cloud
+from bigfleet_lab.battery.subject import Subject
+from bigfleet_providerkit import State
+
+THROTTLED_SHARE, STOCK_OUT_SHARE = 0.05, 0.02
+LATENCY_S = 0.05
+LOOK_EVERY_S = 0.1
+
+
+@dataclass(frozen=True)
+class StormReport:
+    """`ends` counts states, and for failed machines the first word of their reason."""
+
+    ends: Counter[str]
+    seconds: float
+    calls: int
+    throttled: int
+    doubled: Sequence[str]
+    leaked: Sequence[str]
+
+    def calls_a_machine(self) -> float:
+        """API calls for each machine."""
+        return self.calls / self.ends.total()
+
+    def throttled_share(self) -> float:
+        """Which part of the calls was answered 429."""
+        return self.throttled / max(1, self.calls)
+
+
+def rough_weather(cloud: Cloud, create: str, *, throttled: str, stock_out: tuple[int, str]) -> None:
+    """50 ms latency; 5 % of the calls are throttled, half of them with Retry-After 1 s; 2 % of
+    the Creates find no stock. `throttled` and `stock_out` are the cloud's own codes."""
+    cloud.delays.turn({"latency": LATENCY_S})
+    half = THROTTLED_SHARE / 2
+    text = "too many calls"
+    for pause in (1.0, None):
+        cloud.faults.add(
+            Rule(status=429, code=throttled, text=text, retry_after=pause, times=None, chance=half)
+        )
+    status, code = stock_out
+    cloud.faults.add(
+        Rule(create, status=status, code=code, text="none left", times=None, chance=STOCK_OUT_SHARE)
+    )
+
+
+async def storm(subject: Subject, machines: int, seconds: float) -> StormReport:
+    """Create so many machines at once and wait until every Create has ended."""
+    subject.cloud.calls.clear()
+    began = time.monotonic()
+    free = (await subject.shard.machines(State.SPECULATIVE))[:machines]
+    assert len(free) == machines, f"{len(free)} slots are free, {machines} are wanted"
+    for machine in free:
+        await subject.shard.create(machine.id)
+    ledger = subject.running.backend.ledger
+    while ledger.work:
+        assert time.monotonic() - began < seconds, f"{len(ledger.work)} Creates have not ended"
+        await asyncio.sleep(LOOK_EVERY_S)
+    took = time.monotonic() - began
+    statuses = Counter(call.status for call in list(subject.cloud.calls))
+    wanted = {machine.id for machine in free}
+    ends = Counter(
+        record.last_error.split(":")[0] if record.state is State.FAILED else record.state.word
+        for record in ledger.inventory
+        if record.id in wanted
+    )
+    return StormReport(
+        ends, took, statuses.total(), statuses[429], subject.doubled(), subject.leaked()
+    )
