@@ -29,8 +29,8 @@ def stated(found: Distribution) -> str:
     """What a package says of its licence; only the first line of one that is a whole text."""
     about = found.metadata
     classifiers = [c for c in about.get_all("Classifier") or [] if c.startswith("License ::")]
-    texts = [about.get("License-Expression"), (about.get("License") or "").partition("\n")[0]]
-    return " ".join(text for text in (*texts, *classifiers) if text)
+    texts = [*(about.get_all("License-Expression") or []), *(about.get_all("License") or [])]
+    return " ".join([*(text.partition("\n")[0] for text in texts), *classifiers])
 
 
 def licences() -> Mapping[str, str]:
