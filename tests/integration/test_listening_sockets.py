@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kube_http import KUBECONFIG
+from every_process import start_every_process
 from new_machine import NewMachine
 from real_fleet import eventually
 
@@ -18,16 +18,6 @@ from bigfleet_providerkit.hostexec.options import AgentOptions
 from bigfleet_providerkit.options.parse import parse_options
 from commandline import run
 
-NOWHERE = KUBECONFIG.format(server="http://127.0.0.1:1")
-PROCESSES = {
-    "bigfleet coordinator": {7790, 8790},
-    "bigfleet shard --shard-id s-1 --coordinator-addr 127.0.0.1:7790": {7780, 8780},
-    "bigfleet operator --cluster-id shop --shard-addr 127.0.0.1:7780 --allow-stub-bootstrap "
-    "--kubeconfig kubeconfig": {8770},
-    "bigfleet pod-controller --kubeconfig kubeconfig": {8080},
-    "bigfleet dashboard --coordinator 127.0.0.1:7790": {8700},
-    "bigfleet-provider-fake": {9001, 9002},
-}
 EXPOSED = [
     ("bigfleet coordinator --listen=0.0.0.0:7790", "--allow-plaintext"),
     ("bigfleet coordinator --metrics-addr=:8790", "--allow-plaintext-pages"),
@@ -50,15 +40,7 @@ def machine(tmp_path: Path) -> Iterator[NewMachine]:
 
 
 def test_with_defaults_nothing_listens_but_on_loopback(machine: NewMachine) -> None:
-    (machine.home / "kubeconfig").write_text(NOWHERE, encoding="ascii")
-    logs = [machine.start(f"exec {command}") for command in PROCESSES]
-    ports = set().union(*PROCESSES.values())
-
-    def all_listen() -> bool:
-        machine.check_alive()
-        return ports <= {port for _, port in machine.listening()}
-
-    eventually(all_listen, "every process listens", 60)
+    logs = start_every_process(machine).values()
     assert {address for address, _ in machine.listening()} == {"127.0.0.1"}
     said = "".join(log.read_text("utf-8") for log in logs)
     logged = {int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", said)}

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -145,6 +146,15 @@ class NewMachine:
                 process.returncode = 0
             kept.append((words, process))
         self._started = kept
+
+    def terminate(self, command: str) -> float:
+        """Send SIGTERM to one command; after how many seconds all of it has ended."""
+        process = next(each for words, each in self._started if words == command)
+        begun = time.monotonic()
+        _signal(process, signal.SIGTERM)
+        process.wait(60)
+        process.returncode = 0
+        return time.monotonic() - begun
 
     def listening(self) -> set[tuple[str, int]]:
         """Every TCP socket that listens, as its address and port."""
