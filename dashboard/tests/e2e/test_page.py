@@ -94,7 +94,7 @@ async def test_nothing_is_said_in_words_and_not_called_fine() -> None:
         for untrue in ("Nothing needs attention", "all answer", "all connected", "is met"):
             assert untrue not in said
         await show(page, f"{url}/needs", "needs")
-        await page.until("document.body.innerText.includes('No cluster asks for anything yet')")
+        await page.until("document.body.innerText.includes('No cluster has sent demand yet')")
         for path, screen in (("shards/s-9", "shard"), ("clusters/%25zz", "cluster")):
             await show(page, f"{url}/{path}", screen)
             await page.until("document.querySelector('.error')?.innerText.includes('there is no')")
