@@ -119,7 +119,7 @@ def test_the_default_hook_runs_a_program_and_waits_for_ready(tmp_path: Path) -> 
     blob.write_text(f"#!/bin/sh\ntouch {tmp_path}/joined\n")
     env = {
         "PATH": f"{tools}:/usr/bin:/bin", "BIGFLEET_BLOB": str(blob), "BIGFLEET_TIMEOUT": "5",
-        "BIGFLEET_STATE_DIR": str(tmp_path / "state"),
+        "BIGFLEET_STATE_DIR": str(tmp_path / "state"), "BIGFLEET_HOST_ROOT": str(tmp_path),
         "BIGFLEET_KUBELET_CONFIG": str(tmp_path / "kubelet.conf"),
     }  # fmt: skip
 
