@@ -99,6 +99,17 @@ async def test_a_node_is_the_machines_by_provider_id_or_name(
     await nodes.aclose()
 
 
+def test_a_kubeconfig_whose_credentials_come_from_a_program_is_refused() -> None:
+    text = """
+        clusters: [{name: a, cluster: {server: "https://10.0.0.1"}}]
+        users: [{name: a, user: {exec: {command: aws, args: [eks, get-token]}}}]
+        contexts: [{name: a, context: {cluster: a, user: a}}]
+        current-context: a
+    """
+    with pytest.raises(ValueError, match="gets credentials from a program"):
+        read_kubeconfig(text)
+
+
 def test_a_kubeconfig_without_a_server_is_refused() -> None:
     with pytest.raises(ValueError, match="names no server"):
         read_kubeconfig("{}")

@@ -85,6 +85,11 @@ def read_kubeconfig(text: str) -> Access:
     server = str(cluster.get("server") or "")
     if not server:
         raise ValueError("the kubeconfig names no server")
+    if "exec" in user or "auth-provider" in user:
+        raise ValueError(
+            "its user gets credentials from a program (exec), which is not run here; make a "
+            "kubeconfig with a service account's token or a client certificate"
+        )
     headers = {}
     token = user.get("token")
     if not token and user.get("tokenFile"):

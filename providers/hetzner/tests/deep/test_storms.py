@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import sys
+import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 pytest.importorskip("hcloud")
 
 from bigfleet_fakecloud import Moment, serving
-from bigfleet_lab.battery import StormReport, rough_weather, storm, survives_kill
+from bigfleet_lab.battery import StormReport, rough_weather, start_report, storm, survives_kill
 from bigfleet_provider_hetzner.spec import CALLS
 from bigfleet_providerkit import State
 from hetzner_cloud import HetznerCloud
@@ -21,6 +23,8 @@ from hetzner_world import HetznerWorld, booted, hetzner_world
 STOCK_OUT = (412, "resource_unavailable")
 OPS = ("CreateServer", "GetServer", "UpdateLabels", "DeleteServer")
 HOUR_BURST = 3600.0
+LIVES = int(os.environ.get("LIVES", "200"))
+"""At one call a second 200 lives take about 20 minutes."""
 
 
 def shown(name: str, report: StormReport) -> None:
@@ -65,20 +69,21 @@ async def test_a_thousand_creates_at_the_declared_rate() -> None:
         )  # fmt: skip
         report = await storm(world.subject(), 1000, 600)
         shown("1,000 creates at the declared rate", report)
-        assert set(report.ends) <= {"Idle", "OutOfCapacity", "Throttled"}
+        # A slot that found no stock or got no turn heals after 30 s, also while the storm lasts.
+        assert set(report.ends) <= {"Idle", "OutOfCapacity", "Throttled", "Speculative"}
         assert (report.doubled, report.leaked) == ([], [])
 
 
-@pytest.mark.timeout(1500)
-async def test_two_hundred_lives_at_the_declared_rate_beside_a_second_client() -> None:
+@pytest.mark.timeout(2400)
+async def test_lives_at_the_declared_rate_beside_a_second_client() -> None:
     async with hetzner_world(
-        seed_count=200, api_rate={}, poll_interval=3.0, create_timeout=1200.0,
+        seed_count=LIVES, api_rate={}, poll_interval=3.0, create_timeout=1200.0,
         configure_timeout=1200.0, delete_timeout=1200.0,
     ) as world:  # fmt: skip
         project_limit(world)
         stop = asyncio.Event()
         other = asyncio.get_running_loop().create_task(second_client(world, stop))
-        report = await storm(world.subject(), 200, 1200)
+        report = await storm(world.subject(), LIVES, 1200)
         assert set(report.ends) == {"Idle"}
         machines = [machine.id for machine in await world.shard.machines(State.IDLE)]
         await all_of(world, machines, "configure", State.CONFIGURED)
@@ -87,8 +92,8 @@ async def test_two_hundred_lives_at_the_declared_rate_beside_a_second_client() -
         stop.set()
         seen = await other
         statuses = Counter(call.status for call in list(world.hetzner.cloud.calls))
-        each = statuses.total() / 200
-        sys.stderr.write(f"\n200 lives: {each:.2f} calls a machine, {dict(statuses)}\n")
+        each = statuses.total() / LIVES
+        sys.stderr.write(f"\n{LIVES} lives: {each:.2f} calls a machine, {dict(statuses)}\n")
         assert statuses[429] == 0
         assert set(seen) == {200}
 
@@ -114,6 +119,17 @@ async def test_a_kill_at_every_api_call_loses_nothing(
     with serving(hetzner.cloud) as endpoint:
         boot = booted(hetzner, endpoint)
         await survives_kill(boot, tmp_path, hetzner.cloud, hetzner.present, op, moment)
+
+
+def test_twenty_thousand_slots_are_ready_in_time_and_memory(tmp_path: Path) -> None:
+    hetzner = HetznerCloud(1)
+    with serving(hetzner.cloud) as endpoint:
+        began = time.monotonic()
+        with booted(hetzner, endpoint, 20_000)(tmp_path) as provider:
+            report = start_report(provider, began)
+            sys.stderr.write(f"\n20,000 slots: {report}\n")
+            assert report.ready_s <= 6
+            assert report.resident_mb <= 250
 
 
 async def second_client(world: HetznerWorld, stop: asyncio.Event) -> Counter[int]:

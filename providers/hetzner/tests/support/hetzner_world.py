@@ -85,7 +85,7 @@ def options_for(hetzner: HetznerCloud, endpoint: str, **changed: object) -> Hetz
     )
 
 
-def booted(hetzner: HetznerCloud, endpoint: str) -> Boot:
+def booted(hetzner: HetznerCloud, endpoint: str, slots: int = 4) -> Boot:
     """Starts the executable on a cloud, with its state in a folder."""
     ssh = hetzner.guests.ssh
     assert ssh is not None
@@ -95,7 +95,7 @@ def booted(hetzner: HetznerCloud, endpoint: str) -> Boot:
         return ProviderProcess(
             ProviderProcess.module("bigfleet_provider_hetzner"), f"--endpoint-url={endpoint}",
             f"--ssh-key={key}", f"--ssh-port={port}", f"--state={folder / 'state.db'}",
-            "--poll-interval=50ms", "--seed-count=4", "--api-rate=CreateServer=500",
+            "--poll-interval=50ms", f"--seed-count={slots}", "--api-rate=CreateServer=500",
             environment={"HCLOUD_TOKEN": "test"}, log=folder / "log",
         )  # fmt: skip
 
