@@ -16,7 +16,15 @@ from bigfleet.explanation import Effect, Explanation, Situation, explain
 from bigfleet.explanation import changes as ch
 from bigfleet.explanation.blockers import Blocker
 from bigfleet.inventory import Inventory
-from bigfleet.model import HostRef, MachineState, Need, Profile, matches_all
+from bigfleet.model import (
+    HostRef,
+    MachineState,
+    Need,
+    Profile,
+    Requirement,
+    RequirementOperator,
+    Toleration,
+)
 from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.blockers import BlockerKind
 from bigfleet.model.columns import Demand, Symbols
@@ -25,7 +33,7 @@ from bigfleet.model.facts import ClusterFacts
 from compare import oracle_plan
 from fleets import NOW, Case
 from oracle import OraclePlan
-from oracle.world import ident_of_need
+from oracle.world import ident_of_need, matches_need
 
 K = BlockerKind
 
@@ -121,7 +129,15 @@ def _altered(need: Need, change: object) -> Need:
     )  # fmt: skip
     match change:
         case ch.WithoutRequirement(requirement=requirement):
-            requirements.remove(requirement)
+            if requirement in requirements:
+                requirements.remove(requirement)
+            else:
+                # A default of its cluster: with any word on the label the need is free of it.
+                exists = RequirementOperator.EXISTS
+                requirements.append(Requirement.of(requirement.key, exists))
+        case ch.AddedToleration(taint=taint):
+            more = Toleration.of(taint.key, "Equal", taint.value, taint.effect)
+            return replace(need, profile=_tolerant(p, more))
         case ch.AcrossDomains():
             requirements = [r for r in requirements if r.operator.value != "Same"]
             spread = [s for s in spread if s.when is not SpreadMode.DO_NOT_SCHEDULE]
@@ -142,8 +158,15 @@ def _altered(need: Need, change: object) -> Need:
         case _:
             raise AssertionError(change)
     return replace(
-        need, profile=Profile.of(requirements, spread, priority, interruption, p.reclamation)
+        need,
+        profile=Profile.of(
+            requirements, spread, priority, interruption, p.reclamation, p.tolerations
+        ),
     )
+
+
+def _tolerant(profile: Profile, more: Toleration) -> Profile:
+    return replace(profile, tolerations=tuple(sorted({*profile.tolerations, more})))
 
 
 def without(case: Case, members: Sequence[int], blockers: Sequence[Blocker]) -> Case:
@@ -155,6 +178,8 @@ def without(case: Case, members: Sequence[int], blockers: Sequence[Blocker]) -> 
             case K.REQUIREMENT:
                 assert blocker.requirement is not None
                 case = changed(case, members, ch.WithoutRequirement(blocker.requirement))
+            case K.TAINT:
+                case = changed(case, members, ch.AddedToleration(blocker.taint))
             case K.SIZE:
                 case = changed(case, members, ch.PieceSize())
             case K.DIMENSION:
@@ -180,14 +205,14 @@ def _only_what_exists(case: Case, need: Need) -> Need:
     """No more than machines that match hold together, one piece at least."""
     overhead = case.facts[need.cluster].overhead
     demanded = [d for d, v in need.aggregate.items() if v > 0]
-    requirements = [r for r in need.profile.requirements if r.operator.value != "Same"]
+    plain = replace(need, profile=need.profile.without_same())
     units = is_uniform_multiple(need.aggregate, need.min_unit)
     total: Counter[str] = Counter()
     for m in case.machines:
         if m.state is MachineState.FAILED or m.excluded or m.interruption_at_ns > 0:
             continue
         offer = {d: max(0, v - overhead.get(d, 0)) for d, v in m.effective_allocatable.items()}
-        if not matches_all(requirements, m.matchable_labels()):
+        if not matches_need(plain, m, case.facts[need.cluster]):
             continue
         if any(offer.get(d, 0) < v for d, v in need.min_unit.items()):
             continue

@@ -30,7 +30,7 @@ from bigfleet.decision.carry import BackOff, Carry, ClockSet
 from bigfleet.decision.engine import Engine
 from bigfleet.decision.kinds import ActionKind, Reason
 from bigfleet.decision.plan import Action, Counters, Plan
-from bigfleet.decision.policy import Policy, VictimWeights, drain_grace_seconds
+from bigfleet.decision.policy import Policy, VictimWeights
 
 __all__ = [
     "Action",
@@ -46,5 +46,4 @@ __all__ = [
     "Policy",
     "Reason",
     "VictimWeights",
-    "drain_grace_seconds",
 ]

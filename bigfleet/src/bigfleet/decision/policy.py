@@ -18,15 +18,6 @@ TICK = 10 * SECOND
 VOLUNTARY_GRACE_SECONDS = 600
 MAX_WORK = 50_000_000
 """Some twenty clusters at the limits of a roll-up, or one that owns 500,000 machines, with room."""
-_GRACE_BY_GAP = ((900_000, 10), (500_000, 30), (100_000, 120))
-
-
-def drain_grace_seconds(priority_gap: int) -> int:
-    """How long a preempted node may drain: the larger the gap, the shorter."""
-    for above, seconds in _GRACE_BY_GAP:
-        if priority_gap > above:
-            return seconds
-    return VOLUNTARY_GRACE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ comes first, so that where several single removals would do, the one is named th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from bigfleet.decision import Reason
 from bigfleet.explanation.changes import (
     HIGHEST_PRIORITY,
     AcrossDomains,
+    AddedToleration,
     Asking,
     Change,
     Connected,
@@ -30,16 +31,17 @@ from bigfleet.explanation.changes import (
 )
 from bigfleet.explanation.situation import Situation
 from bigfleet.explanation.supply import Lifted, Supply
-from bigfleet.model import Need, Requirement, RequirementOperator
+from bigfleet.model import Need, Requirement, RequirementOperator, Taint, defaults_of
 from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.blockers import BlockerKind
 from bigfleet.model.demand.profile import SpreadMode
+from bigfleet.model.facts import ClusterFacts
 
 K = BlockerKind
 
 _FIRST: Final = {
     Reason.BOOTSTRAP_ERROR: (K.BOOTSTRAP,),
-    Reason.NO_MATCHING_SUPPLY: (K.REQUIREMENT, K.SIZE, K.DIMENSION),
+    Reason.NO_MATCHING_SUPPLY: (K.TAINT, K.REQUIREMENT, K.SIZE, K.DIMENSION),
     Reason.TOPOLOGY_UNSATISFIABLE: (K.TOPOLOGY,),
     Reason.QUOTA: (K.QUOTA,),
     Reason.SPEND_LIMIT: (K.SPEND_LIMIT,),
@@ -57,6 +59,7 @@ class Blocker:
     kind: BlockerKind
     requirement: Requirement | None = None
     dimension: str = ""
+    taint: Taint = field(default=Taint(""))
 
 
 def candidates(situation: Situation, need: Need, supply: Supply, reason: Reason) -> list[Blocker]:
@@ -75,12 +78,18 @@ def _is_offered(blocker: Blocker, need: Need, supply: Supply) -> bool:
 
 
 def _candidates(situation: Situation, need: Need, supply: Supply) -> Iterator[Blocker]:
-    profile, fact = need.profile, situation.demand.facts.get(need.cluster)
-    if fact is not None and fact.blocked:
+    facts, profile = situation.demand.facts, need.profile
+    fact = facts.get(need.cluster, ClusterFacts())
+    if fact.blocked:
         yield Blocker(K.BOOTSTRAP)
     for requirement in profile.requirements:
         if requirement.operator is not RequirementOperator.SAME:
             yield Blocker(K.REQUIREMENT, requirement=requirement)
+    for key, value in defaults_of(profile.requirements, fact.default_arch, fact.default_os):
+        default = Requirement(key, RequirementOperator.IN, (value,))
+        yield Blocker(K.REQUIREMENT, requirement=default)
+    for taint in supply.untolerated(need):
+        yield Blocker(K.TAINT, taint=taint)
     if any(need.min_unit.values()) and not supply.fits_somewhere(need):
         yield Blocker(K.SIZE)
     offered = supply.offered_anywhere(need)
@@ -124,6 +133,8 @@ def _removal(blocker: Blocker) -> Change | None:
         case K.REQUIREMENT:
             assert blocker.requirement is not None
             return WithoutRequirement(blocker.requirement)
+        case K.TAINT:
+            return AddedToleration(blocker.taint)
         case K.SIZE:
             return PieceSize()
         case K.DIMENSION:

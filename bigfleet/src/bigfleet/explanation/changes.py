@@ -14,7 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.explanation.situation import Situation
-from bigfleet.model import MachineState, Need, PenaltyBucket, Profile, Requirement, Resources
+from bigfleet.model import (
+    MachineState,
+    Need,
+    PenaltyBucket,
+    Profile,
+    Requirement,
+    RequirementOperator,
+    Resources,
+    Taint,
+    Toleration,
+)
 from bigfleet.model.columns import MachineColumns
 from bigfleet.model.columns.classes import Offering, Pool
 from bigfleet.model.demand.profile import SpreadMode
@@ -53,20 +63,35 @@ def _with_profile(need: Need, **changed: object) -> Need:
     parts: dict[str, object] = {
         "requirements": known.requirements, "spread": known.spread, "priority": known.priority,
         "interruption": known.interruption, "reclamation": known.reclamation,
+        "tolerations": known.tolerations,
     }  # fmt: skip
     return replace(need, profile=Profile.of(**{**parts, **changed}))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class WithoutRequirement(_NeedChange):
-    """The need does not have this requirement."""
+    """The need does not have this requirement, its own or a default of its cluster."""
 
     requirement: Requirement
 
     def of(self, need: Need) -> Need:
         """The need with the change."""
         kept = [r for r in need.profile.requirements if r != self.requirement]
+        if len(kept) == len(need.profile.requirements):
+            kept.append(Requirement(self.requirement.key, RequirementOperator.EXISTS))
         return _with_profile(need, requirements=kept)
+
+
+@dataclass(frozen=True)
+class AddedToleration(_NeedChange):
+    """The need tolerates a taint."""
+
+    taint: Taint
+
+    def of(self, need: Need) -> Need:
+        """The need with the change."""
+        more = Toleration.of(self.taint.key, "Equal", self.taint.value, self.taint.effect)
+        return _with_profile(need, tolerations=(*need.profile.tolerations, more))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from bigfleet.explanation.blockers import Blocker
 from bigfleet.explanation.changes import (
     HIGHEST_PRIORITY,
     AcrossDomains,
+    AddedToleration,
     Asking,
     Change,
     Connected,
@@ -88,6 +89,8 @@ def _undo(case: Case, blocker: Blocker, lifted: Plan | None) -> Change | None:
         case K.REQUIREMENT:
             assert blocker.requirement is not None
             return WithoutRequirement(blocker.requirement)
+        case K.TAINT:
+            return AddedToleration(blocker.taint)
         case K.DIMENSION:
             # What machines do offer is scarce: the remedy is to ask for less, or to add machines.
             offered = case.supply.offered_anywhere(case.need).get(blocker.dimension, 0)

@@ -18,9 +18,20 @@ import numpy.typing as npt
 from bigfleet.decision import Plan
 from bigfleet.decision.matcher import column_mask
 from bigfleet.explanation.situation import Situation
-from bigfleet.model import CapacityType, MachineState, Need, Profile, Requirement
+from bigfleet.model import (
+    CapacityType,
+    MachineState,
+    Need,
+    Profile,
+    Requirement,
+    Taint,
+    Toleration,
+    untolerated,
+)
 from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.columns.machines import Flag
+from bigfleet.model.facts import ClusterFacts
+from bigfleet.model.match_set import MatchSet
 
 B = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -28,6 +39,7 @@ S = MachineState
 
 _ELASTIC: Final = (CapacityType.ON_DEMAND, CapacityType.SPOT)
 _MILLI: Final = 1000
+_EVERY_TAINT: Final = (Toleration.of(operator="Exists"),)
 _STATES: Final = max(S) + 1
 
 
@@ -45,9 +57,9 @@ class Supply:
     """Counts over the machines of one situation; keeps what each requirement leaves."""
 
     situation: Situation
-    _by_class: dict[Requirement, B] = field(default_factory=dict)
+    _by_class: dict[Requirement | MatchSet, B] = field(default_factory=dict)
     _by_machine: dict[Requirement, B] = field(default_factory=dict)
-    _counts: dict[frozenset[Requirement], I64] = field(default_factory=dict)
+    _counts: dict[tuple[frozenset[Requirement], MatchSet], I64] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         fleet = self.situation.fleet
@@ -76,7 +88,7 @@ class Supply:
         A gang that fits on one machine is served without Same, so it must not rule anything out.
         """
         fleet = self.situation.fleet
-        found = self._usable
+        found = self._usable & self._admitted(self._taken(need))[fleet.cls]
         for requirement in need.profile.without_same().requirements:
             if requirement.key in fleet.topology:
                 found = found & self._column(requirement)
@@ -84,9 +96,31 @@ class Supply:
                 found = found & self._classes(requirement)[fleet.cls]
         return found
 
+    def untolerated(self, need: Need) -> list[Taint]:
+        """Taints that keep machines from the need, where its cluster states tolerations."""
+        known = self._taken(need).tolerations
+        if known is None:
+            return []
+        tolerant = replace(need, profile=replace(need.profile, tolerations=_EVERY_TAINT))
+        known_taints = self.situation.fleet.classes.taints
+        taints = {taint for c in self.present(tolerant) for taint in known_taints[c]}
+        return [taint for taint in untolerated(sorted(taints), known) if taint.binds]
+
+    def _taken(self, need: Need) -> MatchSet:
+        """What of a machine beyond requirements counts for the need; what it has is not limited."""
+        fact = self.situation.demand.facts.get(need.cluster, ClusterFacts())
+        return MatchSet(tolerations=need.profile.tolerations if fact.tolerations_stated else None)
+
+    def _admitted(self, match_set: MatchSet) -> B:
+        if match_set not in self._by_class:
+            table = self.situation.fleet.classes
+            matches = map(match_set.match, table.labels, table.taints)
+            self._by_class[match_set] = np.array([match > 0 for match in matches], np.bool_)
+        return self._by_class[match_set]
+
     def counts(self, need: Need) -> I64:
         """[class, state]: machines that hold all requirements but Same, whatever their size."""
-        key = frozenset(need.profile.without_same().requirements)
+        key = frozenset(need.profile.without_same().requirements), self._taken(need)
         found = self._counts.get(key)
         if found is None:
             fleet, mask = self.situation.fleet, self.matching(need)
@@ -130,7 +164,7 @@ class Supply:
 
     def offered_anywhere(self, need: Need) -> dict[str, int]:
         """The same over all machines, whatever the need requires of them."""
-        return self.offered(replace(need, profile=Profile.of()))
+        return self.offered(replace(need, profile=Profile.of(tolerations=_EVERY_TAINT)))
 
     def fits_somewhere(self, need: Need) -> bool:
         """Whether some machine that matches is as large as a piece, in all that any offers."""

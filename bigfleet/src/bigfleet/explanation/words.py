@@ -49,6 +49,8 @@ def blocked_by(blocker: Blocker, need: Need, total: Resources) -> str:
 def detail(blocker: Blocker, need: Need, total: Resources) -> str:
     """Which requirement, resource, amount or topology; empty where the kind says it all."""
     match blocker.kind:
+        case K.TAINT:
+            return f"{blocker.taint}, not tolerated"
         case K.REQUIREMENT:
             return "" if blocker.requirement is None else condition(blocker.requirement)
         case K.DIMENSION:
@@ -81,6 +83,8 @@ def change(remedy: Remedy, situation: Situation) -> str:
 
 def _change(one: ch.Change, situation: Situation) -> str:
     match one:
+        case ch.AddedToleration(taint=taint):
+            return f"tolerate the taint {taint}"
         case ch.WithoutRequirement(requirement=requirement):
             return f"drop the requirement {condition(requirement)}"
         case ch.WithoutDimension(name=name):

@@ -21,8 +21,7 @@ from bigfleet.inventory._store import Store
 from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS, MOST_VALUES, TopologyColumns
 from bigfleet.inventory.errors import InventoryError, UnknownRowError
 from bigfleet.model.columns import Flag, MachineColumns, Symbols
-from bigfleet.model.errors import IllegalMoveError
-from bigfleet.model.lifecycle import LEGAL_MOVES, check_move
+from bigfleet.model.lifecycle import LEGAL_MOVES
 from bigfleet.model.machine import Machine, MachineState
 
 B = npt.NDArray[np.bool_]
@@ -159,18 +158,6 @@ class Inventory:
     def legal_moves(self, rows: Rows, to: Numbers) -> B:
         """For each row, whether a shard may start the move to this state."""
         return np.asarray(_LEGAL[self._store.state.data[self._checked(rows)], to], np.bool_)
-
-    def check_moves(self, rows: Rows, to: Numbers) -> None:
-        """Refuse moves the lifecycle does not know; the refusal names the first machine."""
-        illegal = np.flatnonzero(~self.legal_moves(rows, to))
-        if len(illegal):
-            row = int(rows[illegal[0]])
-            state = MachineState(int(self._store.state.data[row]))
-            target = MachineState(int(np.broadcast_to(np.asarray(to), len(rows))[illegal[0]]))
-            try:
-                check_move(state, target)
-            except IllegalMoveError as error:
-                raise IllegalMoveError(f"machine {self.id_of(row)!r}: {error}") from None
 
     def set_state(self, rows: Rows, state: Numbers) -> None:
         """Other states for these rows."""

@@ -129,11 +129,3 @@ DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisrup
 PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", Object, namespaced=False
 )
-RESOURCE_DEFINITIONS = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    Object,
-    namespaced=False,
-)

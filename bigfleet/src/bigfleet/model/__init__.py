@@ -33,11 +33,9 @@ from bigfleet.model.amounts.resources import (
 from bigfleet.model.demand.need import (
     Need,
     NeedKey,
-    OrderKey,
     StampKey,
     aggregate_rows,
     size_class,
-    total_order_key,
 )
 from bigfleet.model.demand.profile import Profile, Spread, SpreadMode
 from bigfleet.model.demand.requirements import Requirement, RequirementOperator, matches_all
@@ -114,7 +112,6 @@ __all__ = [
     "Need",
     "NeedError",
     "NeedKey",
-    "OrderKey",
     "PenaltyBucket",
     "PenaltyError",
     "Profile",
@@ -155,7 +152,6 @@ __all__ = [
     "parse_resources",
     "quantity_from_milli",
     "size_class",
-    "total_order_key",
     "untolerated",
     "validate_machine",
 ]

@@ -29,6 +29,7 @@ class BlockerKind(IntEnum):
     SPEND_LIMIT = 9
     PRIORITY = 10
     AMOUNT = 11
+    TAINT = 12
 
 
 REMOVAL: Final[Mapping[BlockerKind, str]] = MappingProxyType(
@@ -36,6 +37,7 @@ REMOVAL: Final[Mapping[BlockerKind, str]] = MappingProxyType(
         BlockerKind.BOOTSTRAP: "its cluster accepts machines: it is not without a session and not "
         "in bootstrap back-off",
         BlockerKind.REQUIREMENT: "the need does not have this requirement",
+        BlockerKind.TAINT: "the need tolerates this taint",
         BlockerKind.SIZE: "its pieces may be of any size: the min unit is empty",
         BlockerKind.DIMENSION: "the need does not ask for this resource, neither in all nor in its "
         "pieces",
@@ -56,6 +58,7 @@ BLOCKED_BY: Final[Mapping[BlockerKind, str]] = MappingProxyType(
         BlockerKind.BOOTSTRAP: "its cluster accepts no machines at present: it has no session, or "
         "could not render bootstrap data",
         BlockerKind.REQUIREMENT: "its requirement {detail}",
+        BlockerKind.TAINT: "machines that are tainted {detail}",
         BlockerKind.SIZE: "the size of its pieces ({detail}): no machine that matches is that "
         "large",
         BlockerKind.DIMENSION: "what it asks of {detail}",

@@ -70,11 +70,6 @@ class CapacityType(IntEnum):
         return _CAPACITY_CAMELS[self]
 
     @classmethod
-    def from_label(cls, text: str) -> CapacityType:
-        """The type a label value names."""
-        return _capacity_named(text, _CAPACITY_LABELS)
-
-    @classmethod
     def from_camel(cls, text: str) -> CapacityType:
         """The type a file's name stands for."""
         return _capacity_named(text, _CAPACITY_CAMELS)
@@ -184,18 +179,6 @@ class Machine:
         for name, value in changes.items():
             values[_PLACES[name]] = value
         return Machine(*values)
-
-    def matchable_labels(self) -> dict[str, str]:
-        """What requirements are matched against: the labels, overruled by three of the fields."""
-        labels = dict(self.labels)
-        from_fields = (
-            (LABEL_INSTANCE_TYPE, self.instance_type),
-            (LABEL_ZONE, self.zone),
-            (LABEL_CAPACITY_TYPE, self.capacity_type.label),
-        )
-        # An empty field says nothing, so it neither adds a label nor hides one the provider gave.
-        labels.update((key, value) for key, value in from_fields if value)
-        return labels
 
 
 _NAMES: Final = tuple(each.name for each in fields(Machine))

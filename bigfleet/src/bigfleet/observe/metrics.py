@@ -34,7 +34,6 @@ STATES: Final = (
 CAPACITY_TYPES: Final = ("BareMetal", "Reserved", "OnDemand", "Spot")
 PENALTY_BUCKETS: Final = ("0", "0.5", *(str(2**power) for power in range(24)), "pinned")
 PRIORITY_CLASSES: Final = ("critical", "service", "batch", "other")
-TLS_ROLES: Final = ("server", "client", "ca")
 
 Values = Sequence[str]
 """The closed list of a label's values; empty for an open label."""

@@ -29,7 +29,7 @@ from bigfleet.provider.errors import (
     UnknownProviderError,
     UnusableAnswerError,
 )
-from bigfleet.provider.pages import GarbageError, Page, id_of, read_page
+from bigfleet.provider.pages import GarbageError, Page, id_of
 from bigfleet.provider.registry import Providers
 from bigfleet.provider.transport import CallError, GrpcTransport, ListsRaw, Transport
 
@@ -54,5 +54,4 @@ __all__ = [
     "UnknownProviderError",
     "UnusableAnswerError",
     "id_of",
-    "read_page",
 ]

@@ -64,14 +64,6 @@ class Page:
         return at < size
 
 
-def read_page(payload: bytes) -> Page:
-    """Find the records of a MachineList without decoding them."""
-    page = Page(payload)
-    while page.read(len(payload) + 1):
-        pass
-    return page
-
-
 def id_of(record: bytes) -> str:
     """The id a record opens with; empty when it opens with something else."""
     if len(record) < 2 or record[0] != _ID:

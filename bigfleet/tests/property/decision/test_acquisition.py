@@ -7,6 +7,7 @@ import pytest
 
 from bigfleet.model import LABEL_HOSTNAME, Machine, MachineState, SpreadMode
 from oracle.world import Row, Vector, covered, penalty_rank
+from plain_rules import matchable_labels
 from seen import Seen, seen, seen_spread
 from sizes import chunks, label
 
@@ -99,14 +100,14 @@ def within_skew(row: Row, have: list[Machine], pool: list[Machine]) -> list[Mach
         for s in row.need.profile.spread
         if s.when is SpreadMode.DO_NOT_SCHEDULE and s.key != LABEL_HOSTNAME
     ]
-    allowed = pool = [m for m in pool if all(s.key in m.matchable_labels() for s in bound)]
+    allowed = pool = [m for m in pool if all(s.key in matchable_labels(m) for s in bound)]
     for spread in bound:
-        counts = Counter(m.matchable_labels().get(spread.key) for m in have)
+        counts = Counter(matchable_labels(m).get(spread.key) for m in have)
         del counts[None]
-        least = min((counts[m.matchable_labels()[spread.key]] for m in pool), default=0)
+        least = min((counts[matchable_labels(m)[spread.key]] for m in pool), default=0)
         least = min(least, *counts.values()) if counts else least
         allowed = [
-            m for m in allowed if counts[m.matchable_labels()[spread.key]] < least + spread.max_skew
+            m for m in allowed if counts[matchable_labels(m)[spread.key]] < least + spread.max_skew
         ]
     return allowed
 

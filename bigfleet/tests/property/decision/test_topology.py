@@ -7,6 +7,7 @@ import pytest
 from bigfleet.model import Machine, MachineState
 from bigfleet.model.demand.profile import SpreadMode
 from oracle.world import Row, covered
+from plain_rules import matchable_labels
 from seen import Seen, seen
 from sizes import chunks, label
 
@@ -83,7 +84,7 @@ def test_a_gang_that_fits_on_one_machine_is_served_without_topology(seeds: range
 
 
 def counted(row: Row, key: str, machines: list[Machine]) -> Counter[str]:
-    return Counter(v for m in machines if (v := m.matchable_labels().get(key)) is not None)
+    return Counter(v for m in machines if (v := matchable_labels(m).get(key)) is not None)
 
 
 def free_after(view: Seen, row: Row) -> list[Machine]:
@@ -95,7 +96,7 @@ def free_after(view: Seen, row: Row) -> list[Machine]:
         for m in view.machines.values()
         if (m.state is S.IDLE or (m.state is S.SPECULATIVE and view.world.in_stock(m)))
         and m.id not in gone
-        and labels <= m.matchable_labels().keys()
+        and labels <= matchable_labels(m).keys()
         and view.world.usable(m)
         and view.world.matches(row, m)
         and view.world.covers_unit(row, m)
@@ -136,7 +137,7 @@ def test_what_is_acquired_of_machines_alike_keeps_the_skew_of_every_constraint(
                 domains = {*counts, *counted(row, spread.key, free_after(view, row))}
                 floor = min((counts[d] for d in domains), default=0)
                 for m in view.taken(row):
-                    here = counts[m.matchable_labels()[spread.key]]
+                    here = counts[matchable_labels(m)[spread.key]]
                     assert here - floor <= spread.max_skew, (seed, row.position, m.id)
                     checked += 1
     assert checked >= len(seeds) // 50

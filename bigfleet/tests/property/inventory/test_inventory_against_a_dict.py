@@ -23,6 +23,7 @@ from bigfleet.model import (
     Stamp,
 )
 from bigfleet.model.columns import Flag, MachineColumns, Symbols
+from plain_rules import matchable_labels
 
 RACK = "topology.bigfleet/rack"
 FEW = 2
@@ -138,7 +139,7 @@ def expected(machine: Machine) -> dict[str, object]:
         "ending_at": machine.interruption_at_ns,
         "not_ready_since": machine.not_ready_since_ns,
         "flags": sum(flag for flag, is_set in marks.items() if is_set),
-        "labels": machine.matchable_labels(),
+        "labels": matchable_labels(machine),
         "price": machine.price_micro,
         "probability": machine.interruption_probability,
         "capacity_type": int(machine.capacity_type),

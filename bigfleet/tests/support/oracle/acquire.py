@@ -10,6 +10,7 @@ from bigfleet.model.demand.profile import SpreadMode
 from oracle.credit import claim_in_order
 from oracle.gangs import choose, coming_for, holdings
 from oracle.world import Row, Vector, World, covered, penalty_rank
+from plain_rules import matchable_labels
 
 S = MachineState
 
@@ -258,19 +259,19 @@ def within_skew(
 ) -> tuple[list[Machine], list[Machine]]:
     have = [world.machines[mid] for mid in row.claims] + taken
     for key, _ in constraints(row):
-        idle = [m for m in idle if key in m.matchable_labels()]
-        speculative = [m for m in speculative if key in m.matchable_labels()]
+        idle = [m for m in idle if key in matchable_labels(m)]
+        speculative = [m for m in speculative if key in matchable_labels(m)]
     could = idle + speculative
     for key, skew in constraints(row):
-        counts = {v: 0 for m in could if (v := m.matchable_labels().get(key)) is not None}
+        counts = {v: 0 for m in could if (v := matchable_labels(m).get(key)) is not None}
         for m in have:
-            value = m.matchable_labels().get(key)
+            value = matchable_labels(m).get(key)
             if value is not None:
                 counts[value] = counts.get(value, 0) + 1
         floor = min(counts.values(), default=0)
         allowed = {v for v, n in counts.items() if n + 1 - floor <= skew}
-        idle = [m for m in idle if m.matchable_labels()[key] in allowed]
-        speculative = [m for m in speculative if m.matchable_labels()[key] in allowed]
+        idle = [m for m in idle if matchable_labels(m)[key] in allowed]
+        speculative = [m for m in speculative if matchable_labels(m)[key] in allowed]
     return idle, speculative
 
 

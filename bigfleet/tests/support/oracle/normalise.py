@@ -14,11 +14,11 @@ from bigfleet.model import (
     Requirement,
     RequirementOperator,
     Stamp,
-    total_order_key,
 )
 from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.facts import ClusterFacts
 from oracle.world import Row, matches_need
+from plain_rules import total_order_key
 
 FoldKey = tuple[str, str, tuple[tuple[str, int], ...]]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, drain_grace_seconds
+from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
 from bigfleet.model import Machine, MachineState, PenaltyBucket, Stamp
 from oracle.acquire import acquire, can_serve, commit, constraints, satisfied, untake
 from oracle.world import Row, Vector, World, covered
+from plain_rules import drain_grace_seconds, matchable_labels
 
 S = MachineState
 Room = dict[tuple[str, int], dict[str, int]]
@@ -117,9 +118,9 @@ def _room(world: World, row: Row) -> Room:
         labels
         for m in world.machines.values()
         if _is_excess(world, row, m) or _is_victim(world, row, m)
-        if set(keys) <= (labels := m.matchable_labels()).keys()
+        if set(keys) <= (labels := matchable_labels(m)).keys()
     ]
-    have = [world.machines[mid].matchable_labels() for mid in [*row.claims, *row.expected]]
+    have = [matchable_labels(world.machines[mid]) for mid in [*row.claims, *row.expected]]
     room: Room = {}
     for key, skew in constraints(row):
         counts = {labels[key]: 0 for labels in could}
@@ -132,10 +133,10 @@ def _room(world: World, row: Row) -> Room:
 
 
 def _has_room(room: Room, m: Machine, picks: list[Machine]) -> bool:
-    labels = m.matchable_labels()
+    labels = matchable_labels(m)
     return all(
         key in labels
-        and sum(p.matchable_labels()[key] == labels[key] for p in picks) < left.get(labels[key], 0)
+        and sum(matchable_labels(p)[key] == labels[key] for p in picks) < left.get(labels[key], 0)
         for (key, _), left in room.items()
     )
 

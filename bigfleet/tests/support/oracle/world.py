@@ -22,6 +22,7 @@ from bigfleet.model import (
     untolerated,
 )
 from bigfleet.model.facts import ClusterFacts
+from plain_rules import matchable_labels
 
 Vector = dict[str, int]
 S = MachineState
@@ -165,7 +166,7 @@ class World:
             r.key == LABEL_INSTANCE_TYPE and r.operator is RequirementOperator.IN for r in asked
         ):
             return True
-        labels = m.matchable_labels()
+        labels = matchable_labels(m)
         for key, wanted, assumed in (
             (LABEL_ARCH, fact.default_arch, "amd64"),
             (LABEL_OS, fact.default_os, "linux"),
@@ -180,7 +181,7 @@ class World:
         return stated and bool(untolerated(m.taints, row.need.profile.tolerations))
 
     def domain_of(self, row: Row, m: Machine) -> tuple[str, ...] | None:
-        labels = m.matchable_labels()
+        labels = matchable_labels(m)
         values = tuple(labels.get(k) for k in row.gang_keys)
         return None if None in values else tuple(v for v in values if v is not None)
 
@@ -281,7 +282,7 @@ class World:
 
 def matches_need(need: Need, m: Machine, fact: ClusterFacts) -> bool:
     """Requirements hold, and where the cluster states tolerations no binding taint is left."""
-    if not matches_all(need.profile.requirements, m.matchable_labels()):
+    if not matches_all(need.profile.requirements, matchable_labels(m)):
         return False
     return not fact.tolerations_stated or admits(m.taints, need.profile.tolerations)
 

@@ -20,6 +20,7 @@ from bigfleet.model import LABEL_CAPACITY_TYPE, LABEL_INSTANCE_TYPE, LABEL_ZONE,
 from bigfleet.model.amounts.penalty import PenaltyBucket
 from bigfleet_lab.simcluster.rollup import row_key
 from bigfleet_lab.simcluster.workload import WorkObject
+from plain_rules import matchable_labels
 from sim.handle import RowKey
 from sim.hosts import Host
 from sim.provider import TRANSITION_SECONDS
@@ -257,7 +258,7 @@ class Settled:
             if together is None or verdict is None or not verdict.satisfied:
                 continue
             places = {
-                known.matchable_labels().get(together.key)
+                matchable_labels(known).get(together.key)
                 for slot in self._slots.values()
                 if slot.state is S.CONFIGURED and slot.cluster == cluster
                 if (known := self._shard.book.get(slot.id)) is not None

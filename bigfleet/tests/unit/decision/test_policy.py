@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from bigfleet.decision import Policy, drain_grace_seconds
+from bigfleet.decision import Policy
 from bigfleet.decision.kernels.preempt import grace_of
 from bigfleet.decision.policy import SECOND, TICK
 
@@ -23,7 +23,7 @@ from bigfleet.decision.policy import SECOND, TICK
     ],
 )
 def test_the_larger_the_gap_the_shorter_the_grace(gap: int, seconds: int) -> None:
-    assert drain_grace_seconds(gap) == seconds
+    assert grace_of(gap) == seconds
     assert grace_of(gap) == seconds
 
 

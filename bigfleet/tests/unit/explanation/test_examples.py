@@ -10,7 +10,7 @@ from bigfleet.decision import Carry, Policy
 from bigfleet.explanation import Explanation, Situation, explain
 from bigfleet.explanation.supply import Supply
 from bigfleet.explanation.words import change, effect, why
-from bigfleet.model import CapacityType, Machine, Need
+from bigfleet.model import CapacityType, Machine, Need, Taint
 from bigfleet.model.blockers import BLOCKED_BY, REMOVAL, BlockerKind
 from bigfleet.model.facts import ClusterFacts
 from living import Living
@@ -30,11 +30,12 @@ class World:
     policy: Policy = field(default_factory=Policy)
     carry: Carry = field(default_factory=Carry)
     blocked: bool = False
+    facts: ClusterFacts | None = None
     decisions: int = 0
     most: int = 1_000
 
     def __post_init__(self) -> None:
-        facts = {A: ClusterFacts(blocked=self.blocked), B: ClusterFacts()}
+        facts = {A: self.facts or ClusterFacts(blocked=self.blocked), B: ClusterFacts()}
         living = Living(policy=self.policy, facts=facts, carry=self.carry)
         self.plan = living.plan(self.machines, self.needs, NOW)
         self.situation = Situation(
@@ -183,3 +184,36 @@ def test_explaining_leaves_the_symbols_of_the_shard_alone() -> None:
 def test_every_kind_has_words_and_a_removal(kind: BlockerKind) -> None:
     assert BLOCKED_BY[kind]
     assert REMOVAL[kind]
+
+
+def test_a_taint_that_is_not_tolerated_is_named_and_may_be_tolerated() -> None:
+    tainted = [replace(machine(f"m-{i}"), taints=(Taint.of(GPU, "present"),)) for i in range(2)]
+    world = World(tainted, [need()], facts=ClusterFacts(tolerations_stated=True))
+    assert kinds(world.explain()) == [K.TAINT]
+    assert world.told() == (
+        "machines that are tainted nvidia.com/gpu=present:NoSchedule, not tolerated"
+    )
+    assert world.remedies()[0] == ("tolerate the taint nvidia.com/gpu=present:NoSchedule", "met")
+
+
+def test_two_taints_are_two_blockers() -> None:
+    both = (Taint.of(GPU, "present"), Taint.of("team", "a", "NoExecute"))
+    world = World(
+        [replace(machine("m-1"), taints=both)],
+        [need()],
+        facts=ClusterFacts(tolerations_stated=True),
+    )
+    assert kinds(world.explain()) == [K.TAINT, K.TAINT]
+
+
+def test_taints_block_nothing_where_the_cluster_does_not_state_tolerations() -> None:
+    tainted = replace(machine("m-1"), taints=(Taint.of(GPU, "present"),))
+    assert K.TAINT not in kinds(World([tainted], [need(cpu=64)]).explain())
+
+
+def test_a_default_architecture_is_named_as_the_requirement_that_it_acts_as() -> None:
+    arm = [machine("m-1", labels={ARCH: "arm64"})]
+    world = World(arm, [need()], facts=ClusterFacts(default_arch="amd64"))
+    assert kinds(world.explain()) == [K.REQUIREMENT]
+    assert world.told() == "its requirement kubernetes.io/arch In [amd64]"
+    assert world.remedies()[0] == ("drop the requirement kubernetes.io/arch In [amd64]", "met")

@@ -6,7 +6,6 @@ import pytest
 from bigfleet.inventory import Inventory, InventoryError, UnknownRowError
 from bigfleet.model import (
     Departure,
-    IllegalMoveError,
     Machine,
     MachineState,
     PenaltyBucket,
@@ -108,7 +107,6 @@ def test_a_change_of_no_rows_is_none(inventory: Inventory) -> None:
     before = machines(inventory)
     inventory.set_state(np.array([], np.int64), S.FAILED)
     inventory.set_leaving(np.array([], np.int64), -1)
-    inventory.check_moves(np.array([], np.int64), S.FAILED)
     assert machines(inventory) == before
 
 
@@ -133,12 +131,3 @@ def test_moves_are_checked_as_the_lifecycle_says(inventory: Inventory, frm: Mach
     for to in S:
         legal = is_legal_move(frm, to)
         assert inventory.legal_moves(ROWS, to).tolist() == [legal, legal]
-
-
-def test_an_illegal_move_is_refused_with_the_machine_that_would_make_it(
-    inventory: Inventory,
-) -> None:
-    inventory.check_moves(ROWS, S.CONFIGURING)
-    with pytest.raises(IllegalMoveError, match=r"machine 'm-2': .* from Idle to Draining"):
-        inventory.check_moves(ROWS, np.array([S.DELETING, S.DRAINING]))
-    assert [m.state for m in machines(inventory)] == [S.IDLE] * 4

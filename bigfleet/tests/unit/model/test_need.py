@@ -12,8 +12,8 @@ from bigfleet.model import (
     Requirement,
     RequirementOperator,
     aggregate_rows,
-    total_order_key,
 )
+from plain_rules import total_order_key
 
 
 def need(

@@ -16,10 +16,19 @@ from bigfleet.provider import (
     ProviderSite,
     UnusableAnswerError,
     id_of,
-    read_page,
 )
+from bigfleet.provider.pages import Page
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
+
+
+def read_page(payload: bytes) -> Page:
+    """Find the records of a MachineList without decoding them."""
+    page = Page(payload)
+    while page.read(len(payload) + 1):
+        pass
+    return page
+
 
 SITE = ProviderSite("cloud", "127.0.0.1:9001", "region-a")
 

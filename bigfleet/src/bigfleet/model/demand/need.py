@@ -20,8 +20,6 @@ NeedKey = tuple[str, str, str]
 StampKey = tuple[str, str, str]
 """Cluster, shape fingerprint, group: what a stamp and a need must agree on."""
 
-OrderKey = tuple[int, int, int, int, str, str, str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -75,21 +73,6 @@ def aggregate_rows(rows: Iterable[Need]) -> list[Need]:
         known = merged.get(identity)
         merged[identity] = row if known is None else _sum(known, row)
     return list(merged.values())
-
-
-def total_order_key(need: Need) -> OrderKey:
-    """Sort key of the one order in which needs are served; texts compare by code point."""
-    profile = need.profile
-    return (
-        -profile.priority,
-        -profile.interruption,
-        -profile.reclamation,
-        need.arrival_ns,
-        need.cluster,
-        profile.fingerprint,
-        need.group,
-        need.size_class,
-    )
 
 
 def _sum(left: Need, right: Need) -> Need:

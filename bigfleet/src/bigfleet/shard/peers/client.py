@@ -93,11 +93,6 @@ class CoordinatorClient:
         """Report as soon as may be."""
         self._urgent.set()
 
-    @property
-    def waiting_acks(self) -> int:
-        """Acknowledgements that no report has delivered yet."""
-        return len(self._acks)
-
     async def run(self) -> None:
         """Report until cancelled."""
         _log.info("coord client started", extra={"address": ",".join(self._addresses)})

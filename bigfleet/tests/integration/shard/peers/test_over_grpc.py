@@ -166,7 +166,7 @@ async def test_machines_move_from_one_shard_to_another() -> None:
         for name in ("s-1", "s-2"):
             leader.waiting[name].append(transfer(f"m-1/settle-{name}", picked))
         await holds(lambda: {"m-1/settle-s-1", "m-1/settle-s-2"} <= set(leader.acks))
-        await holds(lambda: client.waiting_acks == 0)
+        await holds(lambda: len(client._acks) == 0)
     owners = {
         one.id: [shard.id for shard in (donor, recipient) if shard.ownership.owns(one)]
         for one in fleet

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigfleet.model import Need, NeedKey, aggregate_rows, total_order_key
+from bigfleet.model import Need, NeedKey, aggregate_rows
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.wire.needs import need_from_proto
 from bigfleet_api.v1alpha1 import capacity_pb2 as pb
+from plain_rules import total_order_key
 from rollups import rollup, row
 
 CLUSTERS = st.sampled_from(["c-1", "c-2", "c-3"])

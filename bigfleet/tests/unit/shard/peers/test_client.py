@@ -134,7 +134,7 @@ def test_an_acknowledgement_does_not_wait_for_the_beat() -> None:
         await asyncio.sleep(5)
         assert world.coordinators.times == [0, 0.2]
         assert world.coordinators.acks(1) == ["i-1"]
-        assert world.client.waiting_acks == 0
+        assert len(world.client._acks) == 0
 
     play(scene)
 
@@ -226,10 +226,10 @@ def test_acknowledgements_of_a_failed_report_come_first_in_the_next() -> None:
         await asyncio.sleep(0.1)
         world.coordinators.answers["a"] = ReportError("DEADLINE_EXCEEDED", "")
         await asyncio.sleep(0.2)
-        assert world.client.waiting_acks == 1
+        assert len(world.client._acks) == 1
         world.coordinators.answers["a"] = pb.ReportAck(acknowledged=False)
         await asyncio.sleep(0.5)
-        assert world.client.waiting_acks == 1
+        assert len(world.client._acks) == 1
         told = pb.ReportAck(acknowledged=True)
         told.instructions.add(instruction_id="i-2")
         world.coordinators.answers["a"] = told
