@@ -135,6 +135,10 @@ conformance-self: $(STAMP) ## The suite on fake, example and fault provider, and
 	@$(BIN)/bigfleet-conformance run --provider fault --profile fault $(if $(OUT),--out "$(OUT)/fault")
 	@$(BIN)/pytest conformance/tests/mutants -q -n 2 --dist=worksteal $(ARGS)
 
+.PHONY: conformance-changed
+conformance-changed: $(STAMP) ## Certify the providers that a change touches: SINCE=commit before it
+	@$(BIN)/python tools/certify_changed.py --since "$(or $(SINCE),HEAD~1)" $(ARGS)
+
 # One of ours by name: make conformance-_template [SUBSTRATE=http] [OUT=dir]
 conformance-%: $(STAMP)
 	@$(if $(filter http,$(SUBSTRATE)),tools/install_lock.sh "$(VENV)" "providers/$*/requirements.lock")
