@@ -73,7 +73,8 @@ def test_the_trace_is_about_one_machine(trace: dict[str, list[Seen]]) -> None:
 
 def test_without_an_endpoint_nothing_of_opentelemetry_is_imported() -> None:
     look = (
-        "import sys, bigfleet.cli.shard, bigfleet.shard.server.process, bigfleet.operator.server; "
+        "import sys, bigfleet.cli.processes.shard, bigfleet.shard.server.process; "
+        "import bigfleet.operator.server; "
         "import bigfleet_providerkit.process.running_provider; "
         "from bigfleet.observe.tracing import open_spans; "
         "assert open_spans('', 1.0, service='s', version='1', instance='i') is None; "

@@ -17,7 +17,7 @@ import msgspec
 from aiohttp import web
 
 from bigfleet.kube.errors import ApiError
-from bigfleet.kube.transport import Request
+from bigfleet.kube.transport import ApiRequest
 from kubefake import FakeApiServer
 from kubeobjects import node
 
@@ -114,7 +114,7 @@ class KubeHttp:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("watch") in ("true", "1"):
             return await self._watch(request)
-        asked = Request(
+        asked = ApiRequest(
             request.method, request.path, "", "", dict(request.query),
             await request.read() or None, request.content_type,
         )  # fmt: skip

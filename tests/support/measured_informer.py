@@ -19,7 +19,7 @@ import structlog
 
 from bigfleet.kube import Informer, KubeClient, from_kubeconfig
 from bigfleet.kube.fleet import CAPACITY_REQUESTS, CapacityRequest
-from bigfleet.kube.reading import WATCH_SECONDS
+from bigfleet.kube.reader import WATCH_SECONDS
 
 Facts = dict[str, float | str]
 

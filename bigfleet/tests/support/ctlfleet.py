@@ -18,7 +18,7 @@ import grpc
 from typer.testing import CliRunner, Result
 
 from bigfleet.cli import output
-from bigfleet.cli.ctl.asking import Edge
+from bigfleet.cli.ctl.context import Edge
 from bigfleet.cli.ctl.main import app
 from bigfleet.wire.tls import TlsFiles
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
@@ -361,7 +361,7 @@ def status(
         reachable=reachable,
         last_list_unix_ns=NOW - 10 * SECOND,
         machines=6,
-        last_error="" if reachable else "nobody listens there",
+        last_error="" if reachable else "no process listens there",
     )
     return read.ShardStatus(
         shard_id=shard, epoch=4, cycle=412, sessions=sessions, providers=[one], **more

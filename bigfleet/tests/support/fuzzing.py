@@ -45,9 +45,8 @@ with atheris.instrument_imports(include=list(PARSERS)):
     from bigfleet.scenario.errors import ScenarioError
     from bigfleet.scenario.writer import scenario_text
     from bigfleet.wire.errors import UnknownStateError
-    from bigfleet.wire.machines import machine_from_proto
+    from bigfleet.wire.machines import machine_from_proto, machine_to_proto
     from bigfleet.wire.needs import need_from_proto, need_to_proto
-    from bigfleet.wire.records import machine_to_proto
     from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2
 
 MOST_BINARY: Final = 2**63 - 1

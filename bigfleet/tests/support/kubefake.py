@@ -20,9 +20,9 @@ from typing import Any
 import msgspec
 
 from bigfleet.kube import ClusterConfig, KubeClient, UnreachableError
-from bigfleet.kube.errors import ApiError, Status, error_of
-from bigfleet.kube.ports import SystemClock, Unobserved
-from bigfleet.kube.transport import DEADLINE, Request, Transport
+from bigfleet.kube.errors import ApiError, ApiStatus, error_of
+from bigfleet.kube.ports import KubeSystemClock, NullObserver
+from bigfleet.kube.transport import DEADLINE, ApiRequest, ApiTransport
 
 Document = dict[str, Any]
 
@@ -39,7 +39,9 @@ class FakeApiServer:
         self.calls: list[tuple[str, str]] = []
         self.failing: deque[ApiError | UnreachableError] = deque()
         """Errors for the next calls, whatever they are."""
-        self.refuse: Callable[[Request], ApiError | UnreachableError | None] = lambda _request: None
+        self.refuse: Callable[[ApiRequest], ApiError | UnreachableError | None] = lambda _request: (
+            None
+        )
         self.on_evicted: Callable[[Document], None] = self.drop_pod
         self._versions = itertools.count(1)
         self._uids = itertools.count(1)
@@ -90,7 +92,7 @@ class FakeApiServer:
 
     # -- for the transport -----------------------------------------------------------------------
 
-    def call(self, request: Request) -> bytes:
+    def call(self, request: ApiRequest) -> bytes:
         """One request."""
         self.calls.append((request.method, request.path))
         if self.failing:
@@ -187,7 +189,7 @@ class FakeApiServer:
             status = msgspec.convert(
                 {"code": 429, "reason": "TooManyRequests", "message": "Cannot evict pod as it "
                  "would violate the pod's disruption budget.", "details": {"causes": [cause]}},
-                Status,
+                ApiStatus,
             )  # fmt: skip
             raise error_of(status)
         self.evicted.append(key[2])
@@ -236,7 +238,7 @@ class FakeApiServer:
                 queue.put_nowait(line)
 
 
-class FakeTransport(Transport):
+class FakeTransport(ApiTransport):
     """Hands requests to the server in memory."""
 
     def __init__(self, server: FakeApiServer) -> None:
@@ -244,19 +246,19 @@ class FakeTransport(Transport):
         self.config = ClusterConfig("http://fake", namespace="bigfleet-system")
         self.clock = LoopClock()
         self.chance = random.Random(7)
-        self.observer = Unobserved()
+        self.observer = NullObserver()
 
     async def close(self) -> None:
         """There is nothing to close."""
 
-    async def call(self, request: Request, deadline: float = DEADLINE) -> bytes:
+    async def call(self, request: ApiRequest, deadline: float = DEADLINE) -> bytes:
         """One request, after a turn of the loop."""
         await asyncio.sleep(0)
         return self.server.call(request)
 
     @asynccontextmanager
     async def stream(
-        self, request: Request, *, lasts: float, deadline: float = DEADLINE
+        self, request: ApiRequest, *, lasts: float, deadline: float = DEADLINE
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """A watch."""
         queue = self.server.watch(request.path, request.params)
@@ -266,7 +268,7 @@ class FakeTransport(Transport):
             self.server.unwatch(queue)
 
 
-class LoopClock(SystemClock):
+class LoopClock(KubeSystemClock):
     """The event loop's time, which may be virtual."""
 
     def monotonic(self) -> float:
@@ -281,7 +283,7 @@ async def _lines(queue: asyncio.Queue[bytes | None]) -> AsyncIterator[bytes]:
 
 def refusal(code: int, reason: str, message: str) -> ApiError:
     """What an API server says."""
-    return error_of(Status(code=code, reason=reason, message=message))
+    return error_of(ApiStatus(code=code, reason=reason, message=message))
 
 
 def _plural(kind: str) -> str:

@@ -8,12 +8,12 @@ from random import Random
 
 from bigfleet.kube import EventRecorder
 from bigfleet.observe.podcontroller import PodControllerMetrics
-from bigfleet.podcontroller.coming import ComingNodes
+from bigfleet.podcontroller.arrivals import ComingNodes
 from bigfleet.podcontroller.controller import PodController
 from bigfleet.podcontroller.notices import PodNotices
-from bigfleet.podcontroller.ownership import Ownership
+from bigfleet.podcontroller.ownership import NodeOwnership
 from bigfleet.podcontroller.request import request_name
-from bigfleet.podcontroller.server import Watches
+from bigfleet.podcontroller.server import ControllerWatches
 from bigfleet.podcontroller.stuck import StuckPods
 from kubefake import FakeApiServer
 from sim.loop import virtual_loop
@@ -35,14 +35,14 @@ class PodStage:
         def unix_s() -> float:
             return clock.now() / 1e9
 
-        self.ownership = Ownership(unix_s)
+        self.ownership = NodeOwnership(unix_s)
         stuck, coming = StuckPods(again, unix_s), ComingNodes(unix_s)
         self.notices = PodNotices(events, unix_s)
         self.controller = PodController(
             client, self.notices, self.ownership, self.metrics, Random(1), {}, stuck,
             coming, adopts=adopts, workers=4,
         )  # fmt: skip
-        self.watches = Watches(client, self.controller, self.ownership)
+        self.watches = ControllerWatches(client, self.controller, self.ownership)
         self._events = events
         self._life = asyncio.ensure_future(self._live())
 

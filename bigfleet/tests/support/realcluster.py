@@ -14,7 +14,7 @@ from typing import Any
 from bigfleet.operator.server import Running as OperatorRunning
 from bigfleet.operator.server import serve as serve_operator
 from bigfleet.operator.settings import OperatorSettings
-from bigfleet.podcontroller.server import Running as ControllerRunning
+from bigfleet.podcontroller.server import ServedController as ControllerRunning
 from bigfleet.podcontroller.server import serve as serve_controller
 from bigfleet.podcontroller.settings import PodControllerSettings
 from bigfleet.shard.operators.grpc_server import SERVICE, add_sessions

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from bigfleet.cli.helping import HelpfulGroup
+from bigfleet.cli.help_format import HelpfulGroup
 
 PROGRAM = "bigfleet"
 STOPPED = 130

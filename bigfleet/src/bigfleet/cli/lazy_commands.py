@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from bigfleet.cli.errors import FailureError, OneLineGroup
 from bigfleet.cli.extras import ENGINE, KUBERNETES, missing, require
-from bigfleet.cli.helping import HelpfulCommand
+from bigfleet.cli.help_format import HelpfulCommand
 
 LABORATORY: Final = "bigfleet_lab"
 """Named, not imported: production code does not import the laboratory."""
@@ -63,14 +63,14 @@ class LazyCommand:
 
 TOOLS: Final[Mapping[str, LazyCommand]] = {
     "plan": LazyCommand(
-        "bigfleet.cli.plan",
+        "bigfleet.cli.plan.command",
         "plan",
         "Decide once for a fleet and its demand, and say what and why.",
     ),
     "doctor": LazyCommand(
         "bigfleet.cli.doctor.command",
         "doctor",
-        "Check an installation, and say how to mend what is wrong. Changes nothing.",
+        "Check an installation, and say how to fix what is wrong. Changes nothing.",
     ),
     "demo": LazyCommand(
         f"{LABORATORY}.demo.command",
@@ -88,41 +88,41 @@ TOOLS: Final[Mapping[str, LazyCommand]] = {
 
 PROCESSES: Final[Mapping[str, LazyCommand]] = {
     "all-in-one": LazyCommand(
-        "bigfleet.cli.all_in_one",
+        "bigfleet.cli.processes.all_in_one",
         "all_in_one_command",
         "Run a coordinator and one shard in one process, for a laptop or a small fleet.",
         is_process=True,
         packages=ENGINE,
     ),
     "coordinator": LazyCommand(
-        "bigfleet.cli.coordinator",
+        "bigfleet.cli.processes.coordinator",
         "coordinator_command",
         "Run a coordinator: which shard has what, and machines that change shards.",
         is_process=True,
         packages=("numpy",),
     ),
     "dashboard": LazyCommand(
-        "bigfleet.cli.dashboard",
+        "bigfleet.cli.processes.dashboard",
         "dashboard_command",
         "Serve the dashboard: what the fleet does and why, read-only.",
         is_process=True,
     ),
     "operator": LazyCommand(
-        "bigfleet.cli.operator",
+        "bigfleet.cli.processes.operator",
         "operator_command",
         "Run a cluster's operator: demand to the shard, machines into the cluster.",
         is_process=True,
         packages=(*KUBERNETES, "jinja2"),
     ),
     "pod-controller": LazyCommand(
-        "bigfleet.cli.pod_controller",
+        "bigfleet.cli.processes.pod_controller",
         "pod_controller_command",
         "Run a pod controller: one CapacityRequest for every Pod that is demand.",
         is_process=True,
         packages=KUBERNETES,
     ),
     "shard": LazyCommand(
-        "bigfleet.cli.shard",
+        "bigfleet.cli.processes.shard",
         "shard_command",
         "Run a shard: decide which machines serve which cluster, and see to it.",
         is_process=True,

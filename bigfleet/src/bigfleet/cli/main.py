@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from bigfleet.cli.errors import PROGRAM
-from bigfleet.cli.helping import examples
+from bigfleet.cli.help_format import examples
 from bigfleet.cli.lazy_commands import LazyGroup
 
 app = typer.Typer(
@@ -31,8 +31,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from importlib.metadata import version as distribution_version
 
         print(f"{PROGRAM} {distribution_version('bigfleet')}")
@@ -61,7 +61,7 @@ def main() -> None:
     try:
         app()
     except BrokenPipeError:
-        # Whoever read us has seen enough; what is still buffered must not complain on exit.
+        # The reader closed the pipe; what is still buffered must not complain on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

@@ -1,7 +1,7 @@
 """What every command prints with: consoles, the three forms of output, and signs of life.
 
 Results go to stdout, everything else to stderr. rich drops colours by itself when NO_COLOR is set
-or nobody is looking.
+or stderr is not a terminal.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@
 
     config    where the API server is and who we are;  exec_login  helpers that log a person in
     transport one request: rate, retries, deadline, typed errors
-    client    typed calls; decoding into partial structs
-    watching  list, then watch, for ever;  informer keeps a copy and tells of changes
+    client    typed calls;  decoding  into partial structs
+    reader    get, list in pages, watch;  list_watch  list, then watch, without end
+    informer  keeps a copy of one kind and reports every change
     lease     leader election;  replica  what processes that take part share
     events    what `kubectl describe` shows
     objects   structs and names of Kubernetes' kinds;  fleet  of our own
@@ -21,7 +22,7 @@ One event loop, nothing that blocks. Knows nothing of shards, roll-ups or machin
 
 from bigfleet.kube.client import Body, Eviction, KubeClient
 from bigfleet.kube.config import ClusterConfig, from_kubeconfig, in_cluster, load
-from bigfleet.kube.decoding import BadObject, EventKind, Page, WatchEvent
+from bigfleet.kube.decoding import BadObject, EventKind, ListPage, WatchEvent
 from bigfleet.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -44,7 +45,7 @@ from bigfleet.kube.events import EventRecorder, ObjectRef
 from bigfleet.kube.informer import Change, ChangeKind, Handler, Informer
 from bigfleet.kube.lease import LeaderElection, LeaseTimes
 from bigfleet.kube.objects import Meta, Object, OwnerReference, Partial, Resource, key_of
-from bigfleet.kube.ports import Clock, Observer, SystemClock
+from bigfleet.kube.ports import KubeClock, KubeSystemClock, Observer
 from bigfleet.kube.replica import PATIENT, Readiness
 
 __all__ = [
@@ -56,7 +57,6 @@ __all__ = [
     "Body",
     "Change",
     "ChangeKind",
-    "Clock",
     "ClusterConfig",
     "ConflictError",
     "DeadlineError",
@@ -70,22 +70,23 @@ __all__ = [
     "Informer",
     "InvalidError",
     "KubeClient",
+    "KubeClock",
     "KubeConfigError",
     "KubeError",
+    "KubeSystemClock",
     "LeaderElection",
     "LeaseTimes",
+    "ListPage",
     "Meta",
     "NotFoundError",
     "Object",
     "ObjectRef",
     "Observer",
     "OwnerReference",
-    "Page",
     "Partial",
     "Readiness",
     "Resource",
     "ServerError",
-    "SystemClock",
     "ThrottledError",
     "UnauthorizedError",
     "UnreachableError",

@@ -2,7 +2,7 @@
 
 Every call has a deadline and raises the errors of `errors`. There is no PUT: whole objects are
 written by server-side apply, single fields by a patch, and a patch that carries a resourceVersion
-conflicts when somebody else wrote first. Keeping what was listed is left to `informer`.
+conflicts when another client wrote first. Keeping what was listed is left to `informer`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from bigfleet.kube.config import ClusterConfig
 from bigfleet.kube.decoding import decode
 from bigfleet.kube.errors import ApiError, ConflictError, NotFoundError
 from bigfleet.kube.objects import PODS, Object, Resource
-from bigfleet.kube.ports import Clock, Observer
-from bigfleet.kube.reading import Reader
-from bigfleet.kube.transport import DEADLINE, Request, Transport
+from bigfleet.kube.ports import KubeClock, Observer
+from bigfleet.kube.reader import Reader
+from bigfleet.kube.transport import DEADLINE, ApiRequest, ApiTransport
 from bigfleet.wire.backoff import Backoff
 
 T = TypeVar("T")
@@ -55,13 +55,13 @@ class KubeClient(Reader):
         qps: float = 50.0,
         burst: int = 100,
         user_agent: str = "bigfleet",
-        clock: Clock | None = None,
+        clock: KubeClock | None = None,
         chance: random.Random | None = None,
         observer: Observer | None = None,
     ) -> KubeClient:
         """A client of its own connections. Nothing is sent before the first call."""
         return cls(
-            Transport(
+            ApiTransport(
                 config,
                 qps=qps,
                 burst=burst,
@@ -87,7 +87,7 @@ class KubeClient(Reader):
     ) -> T:
         """Make an object. Not repeated when its fate is unknown: name it, and expect
         AlreadyExists."""
-        request = Request(
+        request = ApiRequest(
             "POST",
             resource.path(namespace),
             "create",
@@ -109,7 +109,7 @@ class KubeClient(Reader):
     ) -> T:
         """Server-side apply: make these fields so, creating the object if need be; fields of this
         manager that are no longer named go away. Takes fields from other managers."""
-        request = Request(
+        request = ApiRequest(
             "PATCH",
             resource.path(namespace, name, subresource),
             "patch",
@@ -161,7 +161,7 @@ class KubeClient(Reader):
         deadline: float,
     ) -> T:
         path = resource.path(namespace, name, subresource)
-        request = Request(
+        request = ApiRequest(
             "PATCH",
             path,
             "patch",
@@ -184,8 +184,8 @@ class KubeClient(Reader):
         tries: int = 10,
         deadline: float = DEADLINE,
     ) -> T:
-        """Read, decide, merge-patch what was decided, and start over when somebody else wrote
-        first.
+        """Read, decide, merge-patch what was decided, and start over when another client
+        wrote first.
 
         `decide` gets the object as it is and returns the patch, or None when all is well. The patch
         is bound to the version that was read.
@@ -228,7 +228,7 @@ class KubeClient(Reader):
             **({"preconditions": {"uid": uid}} if uid else {}),
             **({"gracePeriodSeconds": grace_seconds} if grace_seconds is not None else {}),
         }
-        request = Request(
+        request = ApiRequest(
             "DELETE",
             resource.path(namespace, name),
             "delete",
@@ -262,7 +262,7 @@ class KubeClient(Reader):
             "metadata": {"name": pod, "namespace": namespace},
             "deleteOptions": options,
         }
-        request = Request(
+        request = ApiRequest(
             "POST",
             PODS.path(namespace, pod, "eviction"),
             "create",

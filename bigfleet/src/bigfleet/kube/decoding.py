@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar, cast
 
 import msgspec
 
-from bigfleet.kube.errors import DecodeError, Status, error_of
+from bigfleet.kube.errors import ApiStatus, DecodeError, error_of
 from bigfleet.kube.objects import Meta
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class BadObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ListPage(Generic[T]):
     """A part of a list."""
 
     items: list[T]
@@ -123,7 +123,7 @@ def decode(body: bytes | msgspec.Raw, struct: type[T]) -> T:
         raise DecodeError(f"an answer is no {struct.__name__}: {error}") from error
 
 
-def decode_page(body: bytes, struct: type[T]) -> Page[T]:
+def decode_page(body: bytes, struct: type[T]) -> ListPage[T]:
     """A page of a list."""
     try:
         found = _list_decoder(struct).decode(body)
@@ -131,10 +131,10 @@ def decode_page(body: bytes, struct: type[T]) -> Page[T]:
         return _decode_one_by_one(body, struct)
     except msgspec.DecodeError as error:
         raise DecodeError(f"a list of {struct.__name__} cannot be read: {error}") from error
-    return Page(found.items or [], found.metadata.resource_version, found.metadata.continue_)
+    return ListPage(found.items or [], found.metadata.resource_version, found.metadata.continue_)
 
 
-def _decode_one_by_one(body: bytes, struct: type[T]) -> Page[T]:
+def _decode_one_by_one(body: bytes, struct: type[T]) -> ListPage[T]:
     try:
         found = _list_decoder(msgspec.Raw).decode(body)
     except _UNREADABLE as error:
@@ -146,7 +146,7 @@ def _decode_one_by_one(body: bytes, struct: type[T]) -> Page[T]:
             items.append(_decoder(struct).decode(raw))
         except _UNREADABLE as error:
             bad.append(BadObject(_metadata_of(raw), str(error)))
-    return Page(items, found.metadata.resource_version, found.metadata.continue_, tuple(bad))
+    return ListPage(items, found.metadata.resource_version, found.metadata.continue_, tuple(bad))
 
 
 def decode_event(line: bytes, struct: type[T]) -> WatchEvent[T]:
@@ -154,7 +154,7 @@ def decode_event(line: bytes, struct: type[T]) -> WatchEvent[T]:
     try:
         event = _decoder(_Event).decode(line)
         if event.type == "ERROR":
-            raise error_of(_decoder(Status).decode(event.object))
+            raise error_of(_decoder(ApiStatus).decode(event.object))
         kind = EventKind(event.type)
         version = _decoder(_Versioned).decode(event.object).metadata.resource_version
     except (msgspec.DecodeError, ValueError) as error:

@@ -11,7 +11,7 @@ KubeError
     ├── ForbiddenError         403: the role lacks a right
     ├── NotFoundError          404
     ├── AlreadyExistsError     409 on create
-    ├── ConflictError          409: somebody else wrote first
+    ├── ConflictError          409: another client wrote first
     ├── GoneError              410: the resource version is too old; list again
     ├── InvalidError           422: a rule refuses the object
     ├── ThrottledError         429: later; retry_after says when, where the server said it
@@ -62,7 +62,7 @@ class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
     retry_after_seconds: float = 0.0
 
 
-class Status(msgspec.Struct, frozen=True, rename="camel"):
+class ApiStatus(msgspec.Struct, frozen=True, rename="camel"):
     """An API server's words for a refusal."""
 
     code: int = 0
@@ -74,7 +74,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
 class ApiError(KubeError):
     """The API server refused; `status` holds its words."""
 
-    def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
+    def __init__(self, status: ApiStatus, *, retry_after: float | None = None) -> None:
         super().__init__(status.message or f"{status.code} {status.reason}".strip())
         self.status = status
         self.retry_after = retry_after
@@ -116,7 +116,7 @@ class AlreadyExistsError(ApiError):
 
 
 class ConflictError(ApiError):
-    """Somebody else wrote first, or owns the field."""
+    """Another client wrote first, or owns the field."""
 
 
 class GoneError(ApiError):
@@ -150,14 +150,14 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {
 def api_error(code: int, body: bytes, *, retry_after: float | None = None) -> ApiError:
     """The error for an answer that is not a success."""
     try:
-        status = msgspec.json.decode(body, type=Status)
+        status = msgspec.json.decode(body, type=ApiStatus)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # A proxy in between, or a panic: keep its words, but not a page of them.
-        status = Status(message=body[:500].decode("utf-8", "replace").strip())
+        status = ApiStatus(message=body[:500].decode("utf-8", "replace").strip())
     return error_of(msgspec.structs.replace(status, code=code), retry_after=retry_after)
 
 
-def error_of(status: Status, *, retry_after: float | None = None) -> ApiError:
+def error_of(status: ApiStatus, *, retry_after: float | None = None) -> ApiError:
     """The error for a Status, wherever it came from."""
     if retry_after is None and status.details and status.details.retry_after_seconds:
         retry_after = status.details.retry_after_seconds

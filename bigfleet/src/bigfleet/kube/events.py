@@ -50,7 +50,7 @@ class ObjectRef:
 
 
 @dataclass(slots=True)
-class _Told:
+class _EmittedEvent:
     """An event that was emitted: how often, and what the API server knows of it."""
 
     ref: ObjectRef
@@ -75,7 +75,7 @@ class EventRecorder:
         self._component = component
         self._instance = instance or component
         self._queue = queue
-        self._told: OrderedDict[tuple[ObjectRef, str, str], _Told] = OrderedDict()
+        self._emitted: OrderedDict[tuple[ObjectRef, str, str], _EmittedEvent] = OrderedDict()
         self._waiting: OrderedDict[tuple[ObjectRef, str, str], None] = OrderedDict()
         self._bell = Bell()
         self.dropped = 0
@@ -90,18 +90,18 @@ class EventRecorder:
 
     def _emit(self, ref: ObjectRef, reason: str, message: str, once: str, *, warning: bool) -> None:
         key = (ref, reason, once or message)
-        told = self._told.get(key)
-        if told is None:
-            told = self._told[key] = _Told(
+        emitted = self._emitted.get(key)
+        if emitted is None:
+            emitted = self._emitted[key] = _EmittedEvent(
                 ref, warning, reason, message[:1024], self._name(key), self._now(), bool(once)
             )
-            if len(self._told) > max(REMEMBERED, 2 * self._queue):
-                self._told.popitem(last=False)
+            if len(self._emitted) > max(REMEMBERED, 2 * self._queue):
+                self._emitted.popitem(last=False)
         elif once:
             return
-        self._told.move_to_end(key)
-        told.count += 1
-        recently = self._client.clock.monotonic() - told.written_at < AT_MOST_EVERY
+        self._emitted.move_to_end(key)
+        emitted.count += 1
+        recently = self._client.clock.monotonic() - emitted.written_at < AT_MOST_EVERY
         if recently or key in self._waiting:
             return
         self._waiting[key] = None
@@ -117,44 +117,44 @@ class EventRecorder:
             self._bell.clear()
             while self._waiting:
                 key, _ = self._waiting.popitem(last=False)
-                told = self._told.get(key)
-                if told is not None:
-                    await self._write(told)
+                emitted = self._emitted.get(key)
+                if emitted is not None:
+                    await self._write(emitted)
 
-    async def _write(self, told: _Told) -> None:
-        told.written_at = self._client.clock.monotonic()
-        count = told.count
-        namespace = told.ref.namespace or "default"
+    async def _write(self, emitted: _EmittedEvent) -> None:
+        emitted.written_at = self._client.clock.monotonic()
+        count = emitted.count
+        namespace = emitted.ref.namespace or "default"
         try:
-            if told.written:
+            if emitted.written:
                 try:
-                    await self._recount(told, namespace, count)
+                    await self._recount(emitted, namespace, count)
                 except NotFoundError:
-                    await self._client.create(EVENTS, self._body(told, namespace), namespace)
+                    await self._client.create(EVENTS, self._body(emitted, namespace), namespace)
             else:
-                await self._client.create(EVENTS, self._body(told, namespace), namespace)
+                await self._client.create(EVENTS, self._body(emitted, namespace), namespace)
         except AlreadyExistsError:
-            if not told.is_once:
-                await self._recount_quietly(told, namespace, count)
+            if not emitted.is_once:
+                await self._recount_quietly(emitted, namespace, count)
         except KubeError as error:
-            log.warning("event not written", reason=told.reason, error=str(error))
+            log.warning("event not written", reason=emitted.reason, error=str(error))
             return
-        told.written = count
+        emitted.written = count
 
-    async def _recount(self, told: _Told, namespace: str, count: int) -> None:
-        patch = {"count": count, "lastTimestamp": self._now(), "message": told.message}
-        await self._client.merge_patch(EVENTS, told.name, patch, namespace)
+    async def _recount(self, emitted: _EmittedEvent, namespace: str, count: int) -> None:
+        patch = {"count": count, "lastTimestamp": self._now(), "message": emitted.message}
+        await self._client.merge_patch(EVENTS, emitted.name, patch, namespace)
 
-    async def _recount_quietly(self, told: _Told, namespace: str, count: int) -> None:
+    async def _recount_quietly(self, emitted: _EmittedEvent, namespace: str, count: int) -> None:
         try:
-            await self._recount(told, namespace, count)
+            await self._recount(emitted, namespace, count)
         except KubeError as error:
-            log.warning("event not written", reason=told.reason, error=str(error))
+            log.warning("event not written", reason=emitted.reason, error=str(error))
 
-    def _body(self, told: _Told, namespace: str) -> dict[str, object]:
-        ref = told.ref
+    def _body(self, emitted: _EmittedEvent, namespace: str) -> dict[str, object]:
+        ref = emitted.ref
         return {
-            "metadata": {"name": told.name, "namespace": namespace},
+            "metadata": {"name": emitted.name, "namespace": namespace},
             "involvedObject": {
                 "apiVersion": ref.api_version,
                 "kind": ref.kind,
@@ -162,11 +162,11 @@ class EventRecorder:
                 **({"namespace": ref.namespace} if ref.namespace else {}),
                 **({"uid": ref.uid} if ref.uid else {}),
             },
-            "type": "Warning" if told.warning else "Normal",
-            "reason": told.reason,
-            "message": told.message,
-            "count": told.count,
-            "firstTimestamp": told.first_seen,
+            "type": "Warning" if emitted.warning else "Normal",
+            "reason": emitted.reason,
+            "message": emitted.message,
+            "count": emitted.count,
+            "firstTimestamp": emitted.first_seen,
             "lastTimestamp": self._now(),
             "source": {"component": self._component},
             "reportingComponent": self._component,

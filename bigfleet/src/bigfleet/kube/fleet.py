@@ -1,7 +1,7 @@
 """The three kinds of our own group, bigfleet.lucy.sh/v1alpha1, as the CRDs in api/crd define them.
 
-Complete enough for the operator and the pod controller; whoever needs less reads a kind as a
-smaller struct. What the values mean is left to them.
+Complete enough for the operator and the pod controller; a caller that needs less reads a kind as
+a smaller struct. What the values mean is left to them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Quantity = str | int
 """A quantity as people write it: 4, "500m", "16Gi"."""
 
 
-class Requirement(Partial, frozen=True, kw_only=True):
+class RequirementSpec(Partial, frozen=True, kw_only=True):
     """One condition on a node's label."""
 
     key: str
@@ -33,7 +33,7 @@ class Requirement(Partial, frozen=True, kw_only=True):
     values: tuple[str, ...] = ()
 
 
-class TopologySpread(Partial, frozen=True, kw_only=True):
+class SpreadSpec(Partial, frozen=True, kw_only=True):
     """How units spread over the values of a label."""
 
     topology_key: str
@@ -45,7 +45,7 @@ class LabelSelector(Partial, frozen=True, kw_only=True):
     """Which units belong to a group."""
 
     match_labels: dict[str, str] = msgspec.field(default_factory=dict)
-    match_expressions: tuple[Requirement, ...] = ()
+    match_expressions: tuple[RequirementSpec, ...] = ()
 
 
 class CoLocation(Partial, frozen=True, kw_only=True):
@@ -60,10 +60,10 @@ class CapacityRequestSpec(Partial, frozen=True, kw_only=True):
 
     resources: dict[str, Quantity]
     priority: int
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[RequirementSpec, ...] = ()
     interruption_penalty: Quantity | None = None
     reclamation_penalty: Quantity | None = None
-    topology_spread: tuple[TopologySpread, ...] = ()
+    topology_spread: tuple[SpreadSpec, ...] = ()
     co_location: CoLocation | None = None
 
 
@@ -102,7 +102,7 @@ class CapacityRequest(Partial, frozen=True, kw_only=True):
     status: CapacityRequestStatus = CapacityRequestStatus()
 
 
-class Taint(Partial, frozen=True, kw_only=True):
+class TaintSpec(Partial, frozen=True, kw_only=True):
     """A taint of a node."""
 
     key: str
@@ -115,7 +115,7 @@ class UpcomingNodeSpec(Partial, frozen=True, kw_only=True):
 
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     resources: dict[str, Quantity] = msgspec.field(default_factory=dict)
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[TaintSpec, ...] = ()
 
 
 class NodeRef(Partial, frozen=True, kw_only=True):
@@ -147,7 +147,7 @@ class AvailableCapacitySpec(Partial, frozen=True, kw_only=True):
     """How much of a kind of capacity there is, and its price an hour."""
 
     availability: str
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[RequirementSpec, ...] = ()
     resources: dict[str, Quantity] = msgspec.field(default_factory=dict)
     available_count: int = 0
     cost: Quantity = 0

@@ -3,7 +3,7 @@
 Handlers get each change once, in order, with the state before and after; after a gap (a new list)
 the changes are found by comparing, so that nothing is missed and a deletion is never silent.
 Objects that did not change are kept as they are, so a new list costs no second copy. Complete is
-what `synced` says, not earlier: nobody should act on half a list.
+what `synced` says, not earlier: no handler should act on half a list.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import structlog
 
 from bigfleet.kube.client import KubeClient
 from bigfleet.kube.decoding import BadObject
+from bigfleet.kube.list_watch import ListWatch
 from bigfleet.kube.objects import ObjectLike, Resource, key_of
-from bigfleet.kube.reading import PAGE, WATCH_SECONDS
-from bigfleet.kube.watching import ListWatch
+from bigfleet.kube.reader import PAGE, WATCH_SECONDS
 from bigfleet.wire.backoff import Backoff
 
 log = structlog.get_logger()
@@ -158,7 +158,7 @@ class Informer(Generic[ObjectT]):
         if old is None:
             self._put(Change(ChangeKind.ADDED, key, None, item))
         elif old.metadata.uid != item.metadata.uid:
-            # Deleted and made again while nobody looked: two objects, two changes.
+            # Deleted and made again between two looks: two objects, two changes.
             self._remove(key, old)
             self._put(Change(ChangeKind.ADDED, key, None, item))
         elif old.metadata.resource_version != item.metadata.resource_version:
@@ -172,7 +172,7 @@ class Informer(Generic[ObjectT]):
             self._remove(key, item)
 
     def bad(self, bad: BadObject) -> None:
-        """Nobody can read it: its last good state stays."""
+        """It cannot be read: its last good state stays."""
         meta = bad.metadata
         if self._unseen is not None:
             self._unseen.discard(f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name)

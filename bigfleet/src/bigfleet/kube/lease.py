@@ -180,7 +180,7 @@ class LeaderElection:
         return True
 
     async def _write(self, transitions: int | None) -> bool:
-        """Take or renew it, unless somebody else wrote since it was read."""
+        """Take or renew it, unless another replica wrote since it was read."""
         started = self._client.clock.monotonic()
         patch: dict[str, object] = {
             "metadata": {"resourceVersion": self._seen_version},

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from bigfleet.kube.errors import DecodeError
 
 LONGEST_LINE: Final = 16 * 2**20
-"""An object is at most 1.5 MiB in etcd; ten times that is no object."""
+"""An object is at most 1.5 MiB in etcd; ten times that is not an object."""
 
 
 class Chunks(Protocol):
@@ -20,7 +20,7 @@ class Chunks(Protocol):
 
 
 async def lines_of(chunks: Chunks, longest: int = LONGEST_LINE) -> AsyncIterator[bytes]:
-    """Complete lines, without their ends; what follows the last end is no line and is dropped."""
+    """Complete lines, without their ends; what follows the last end is dropped."""
     pieces: list[bytes] = []
     size = 0
     async for chunk in chunks.iter_any():

@@ -25,21 +25,21 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
     pass
 
 
-class Amounts(_Part, frozen=True):
+class ContainerResources(_Part, frozen=True):
     """Requests and limits of a container or a Pod, as texts."""
 
     requests: dict[str, str] | None = None
     limits: dict[str, str] | None = None
 
 
-_NOTHING: Final = Amounts()
+_NOTHING: Final = ContainerResources()
 
 
 class Container(_Part, frozen=True):
     """One container. An init container that restarts always is a sidecar."""
 
     name: str = ""
-    resources: Amounts | None = None
+    resources: ContainerResources | None = None
     restart_policy: str = ""
 
     @property
@@ -52,11 +52,11 @@ class ContainerStatus(_Part, frozen=True):
     """What a container has been given."""
 
     name: str = ""
-    resources: Amounts | None = None
+    resources: ContainerResources | None = None
     allocated_resources: dict[str, str] | None = None
 
 
-class Condition(_Part, frozen=True):
+class PodCondition(_Part, frozen=True):
     """A condition of a Pod or a Node."""
 
     type: str = ""
@@ -65,7 +65,7 @@ class Condition(_Part, frozen=True):
     last_transition_time: str = ""
 
 
-class PodAsks(Protocol):
+class PodResourceSpec(Protocol):
     """The part of a Pod's spec that says what it asks for."""
 
     @property
@@ -84,12 +84,12 @@ class PodAsks(Protocol):
         ...
 
     @property
-    def resources(self) -> Amounts | None:
+    def resources(self) -> ContainerResources | None:
         """What is stated for the whole Pod."""
         ...
 
 
-class PodGiven(Protocol):
+class PodResourceStatus(Protocol):
     """The part of a Pod's status that says what it has."""
 
     @property
@@ -103,24 +103,24 @@ class PodGiven(Protocol):
         ...
 
     @property
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[PodCondition, ...]:
         """Whether a resize is under way, among others."""
         ...
 
 
-def pod_resources(spec: PodAsks, given: PodGiven | None = None) -> dict[str, int]:
+def pod_resources(spec: PodResourceSpec, given: PodResourceStatus | None = None) -> dict[str, int]:
     """Milli-units the Pod takes on a node, `pods: 1` among them; what is zero is left out.
 
     Raises QuantityError for an amount that cannot be read.
     """
-    asked = _Asked(given)
+    counted = _CountedAmounts(given)
     total: dict[str, int] = {}
     for container in spec.containers:
-        total = add(total, asked.by(container))
+        total = add(total, counted.by(container))
     sidecars: Resources = {}
     peak: Resources = {}
     for container in spec.init_containers:
-        wanted = asked.by(container)
+        wanted = counted.by(container)
         if container.is_sidecar:
             total = add(total, wanted)
             sidecars = add(sidecars, wanted)
@@ -136,16 +136,16 @@ def pod_resources(spec: PodAsks, given: PodGiven | None = None) -> dict[str, int
     return {name: amount for name, amount in total.items() if amount > 0}
 
 
-def requests_of(amounts: Amounts | None) -> dict[str, int]:
+def requests_of(amounts: ContainerResources | None) -> dict[str, int]:
     """Requests as numbers; a limit without a request is a request as well."""
     stated = amounts or _NOTHING
     return parse_resources({**(stated.limits or {}), **(stated.requests or {})})
 
 
-class _Asked:
+class _CountedAmounts:
     """What each container counts with, its resize included."""
 
-    def __init__(self, given: PodGiven | None) -> None:
+    def __init__(self, given: PodResourceStatus | None) -> None:
         self._statuses: dict[str, ContainerStatus] = {}
         self._is_infeasible = False
         if given is not None:

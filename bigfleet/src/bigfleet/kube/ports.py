@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 
-class Clock(Protocol):
+class KubeClock(Protocol):
     """Time, so that tests can make it."""
 
     def monotonic(self) -> float:
@@ -24,7 +24,7 @@ class Clock(Protocol):
         ...
 
 
-class SystemClock:
+class KubeSystemClock:
     """The machine's time."""
 
     def monotonic(self) -> float:
@@ -49,15 +49,15 @@ class Observer(Protocol):
         ...
 
     def watch_restarted(self, resource: str, reason: str) -> None:
-        """A watch began anew: `expired` (list again), `closed` (its time was over) or `error`."""
+        """A watch began again: `expired` (list again), `closed` (its time was over) or `error`."""
         ...
 
 
-class Unobserved:
+class NullObserver:
     """Counts nothing."""
 
     def requested(self, verb: str, resource: str, code_class: str, seconds: float) -> None:
-        """Nobody wants to know."""
+        """Counts nothing."""
 
     def watch_restarted(self, resource: str, reason: str) -> None:
-        """Nobody wants to know."""
+        """Counts nothing."""

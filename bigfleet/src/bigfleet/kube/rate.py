@@ -6,13 +6,13 @@ first served. Watches take a token when they start and none while they last.
 
 from __future__ import annotations
 
-from bigfleet.kube.ports import Clock
+from bigfleet.kube.ports import KubeClock
 
 
 class RateLimit:
     """A token bucket that hands out turns in order."""
 
-    def __init__(self, qps: float, burst: int, clock: Clock) -> None:
+    def __init__(self, qps: float, burst: int, clock: KubeClock) -> None:
         if qps <= 0 or burst < 1:
             raise ValueError(
                 f"qps={qps} and burst={burst}: give a rate above 0 and a burst of 1 or more"

@@ -32,10 +32,10 @@ class Readiness:
 
     async def follow(self) -> None:
         """Look now and then, until cancelled; what it waits for is said once."""
-        said = ""
+        logged = ""
         while True:
             self.reason = self._why_not()
-            if self.reason and self.reason != said:
+            if self.reason and self.reason != logged:
                 _log.info("waiting", extra={"reason": self.reason})
-            said = self.reason
+            logged = self.reason
             await asyncio.sleep(_SECONDS)

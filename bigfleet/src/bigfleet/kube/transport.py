@@ -32,7 +32,7 @@ from bigfleet.kube.errors import (
     api_error,
 )
 from bigfleet.kube.lines import lines_of
-from bigfleet.kube.ports import Clock, Observer, SystemClock, Unobserved
+from bigfleet.kube.ports import KubeClock, KubeSystemClock, NullObserver, Observer
 from bigfleet.kube.rate import RateLimit
 from bigfleet.wire.backoff import Backoff
 
@@ -45,7 +45,7 @@ _READ_BUFFER: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """What is to be sent, and how it counts."""
 
     method: str
@@ -64,7 +64,7 @@ class Request:
         return f"{self.method} {self.path}"
 
 
-class Transport:
+class ApiTransport:
     """Connections to one API server."""
 
     def __init__(
@@ -75,14 +75,14 @@ class Transport:
         burst: int = 100,
         connections: int = 100,
         user_agent: str = "bigfleet",
-        clock: Clock | None = None,
+        clock: KubeClock | None = None,
         chance: random.Random | None = None,
         observer: Observer | None = None,
     ) -> None:
         self.config = config
-        self.clock: Clock = clock or SystemClock()
+        self.clock: KubeClock = clock or KubeSystemClock()
         self.chance = chance or random.Random()
-        self.observer: Observer = observer or Unobserved()
+        self.observer: Observer = observer or NullObserver()
         self._rate = RateLimit(qps, burst, self.clock)
         self._connections = connections
         self._user_agent = user_agent
@@ -105,7 +105,7 @@ class Transport:
             await self._session.close()
             self._session = None
 
-    async def call(self, request: Request, deadline: float = DEADLINE) -> bytes:
+    async def call(self, request: ApiRequest, deadline: float = DEADLINE) -> bytes:
         """Send a request and return the answer's body, or raise what stopped it."""
         last: Exception | None = None
         backoff = Backoff(first=0.1, longest=5.0, chance=self.chance)
@@ -129,7 +129,7 @@ class Transport:
             seen = f"; the last try said: {last}" if last else ""
             raise DeadlineError(f"{request}: no answer within {deadline:g} s{seen}") from last
 
-    async def _send(self, request: Request, token: str) -> bytes:
+    async def _send(self, request: ApiRequest, token: str) -> bytes:
         if request.resource not in UNLIMITED:
             await self._rate.turn()
         started = self.clock.monotonic()
@@ -152,7 +152,7 @@ class Transport:
 
     @asynccontextmanager
     async def stream(
-        self, request: Request, *, lasts: float, deadline: float = DEADLINE
+        self, request: ApiRequest, *, lasts: float, deadline: float = DEADLINE
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Lines of an answer that goes on for up to `lasts` seconds; it has to begin by the
         deadline."""
@@ -183,7 +183,7 @@ class Transport:
                 self.observer.requested(request.verb, request.resource, code_class(code), seconds)
 
     def _open(
-        self, request: Request, token: str
+        self, request: ApiRequest, token: str
     ) -> aiohttp.client._RequestContextManager:  # what request() returns has no public name
         headers = {"Accept": "application/json"}
         if token:
@@ -230,7 +230,7 @@ def code_class(code: int) -> str:
     return f"{code // 100}xx"
 
 
-def _try_again(request: Request, error: ApiError | UnreachableError) -> bool:
+def _try_again(request: ApiRequest, error: ApiError | UnreachableError) -> bool:
     match error:
         case _NeverSentError():
             return True
@@ -247,8 +247,9 @@ def _try_again(request: Request, error: ApiError | UnreachableError) -> bool:
 
 
 def _refusal(response: aiohttp.ClientResponse, body: bytes) -> ApiError:
-    asked = response.headers.get("Retry-After", "")
-    return api_error(response.status, body, retry_after=float(asked) if asked.isdecimal() else None)
+    retry_after = response.headers.get("Retry-After", "")
+    seconds = float(retry_after) if retry_after.isdecimal() else None
+    return api_error(response.status, body, retry_after=seconds)
 
 
 def _words(error: BaseException) -> str:

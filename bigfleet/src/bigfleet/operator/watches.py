@@ -13,7 +13,7 @@ from typing import Final
 
 from bigfleet.kube import BadObject, Change, ChangeKind, Informer, KubeClient
 from bigfleet.kube.fleet import AVAILABLE_CAPACITIES, CAPACITY_REQUESTS, UPCOMING_NODES
-from bigfleet.kube.watching import ListWatch
+from bigfleet.kube.list_watch import ListWatch
 from bigfleet.operator.nodes.objects import READ_DAEMON_SETS, READ_NODES, READ_PODS
 from bigfleet.operator.operator import Operator
 from bigfleet.operator.requests import CapacityRequest

@@ -7,7 +7,7 @@
     penalties     what interrupting a Pod costs
     request       Pod -> CapacityRequest
     stuck         Pods whose room is asked for once more, where the owner wants it
-    coming        nodes that are on their way, and when they are expected
+    arrivals      nodes that are on their way, and when they are expected
     notices       the Events that the owner of a Pod reads
     controller    keeps the two in step
     server        the process: lease, watches, probes

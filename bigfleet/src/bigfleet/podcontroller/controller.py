@@ -25,18 +25,24 @@ from bigfleet.kube import (
 )
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
 from bigfleet.model import QuantityError, parse_resources
-from bigfleet.podcontroller.coming import ComingNodes
-from bigfleet.podcontroller.demand import Verdict, verdict
+from bigfleet.podcontroller.arrivals import ComingNodes
+from bigfleet.podcontroller.demand import PodRole, verdict
 from bigfleet.podcontroller.notices import PodNotices
-from bigfleet.podcontroller.ownership import Ownership, Whose
+from bigfleet.podcontroller.ownership import NodeOwnership, Whose
 from bigfleet.podcontroller.penalties import Defaults
-from bigfleet.podcontroller.pods import Node, Pod, PodToleration, Request, UpcomingNode
+from bigfleet.podcontroller.pods import (
+    ArrivingNode,
+    DemandPod,
+    PodRequest,
+    PodToleration,
+    WatchedNode,
+)
 from bigfleet.podcontroller.request import Document, request_name, translate
 from bigfleet.podcontroller.stuck import StuckPods, is_met, second_name, second_of
 from bigfleet.podcontroller.tolerations import as_documents, tolerations_of
 from bigfleet.wire.backoff import Backoff
 
-READ_REQUESTS: Final = CAPACITY_REQUESTS.read_as(Request)
+READ_REQUESTS: Final = CAPACITY_REQUESTS.read_as(PodRequest)
 _PENDING: Final = {"status": {"phase": "Pending"}}
 ASKED_AGAIN: Final = (
     "It fits on no node although everything that was asked for has come: room for it is asked for "
@@ -51,7 +57,7 @@ Key = tuple[str, str]
 _log = logging.getLogger(__name__)
 
 
-class Counts(Protocol):
+class ControllerMetrics(Protocol):
     """What is counted."""
 
     def reconciled(self, outcome: str, seconds: float) -> None:
@@ -70,8 +76,8 @@ class PodController:
         self,
         client: KubeClient,
         notices: PodNotices,
-        ownership: Ownership,
-        counts: Counts,
+        ownership: NodeOwnership,
+        counts: ControllerMetrics,
         rng: Random,
         defaults: Defaults,
         stuck: StuckPods,
@@ -84,11 +90,11 @@ class PodController:
         self._counts, self._rng, self._defaults = counts, rng, defaults
         self._stuck, self._adopts, self._workers = stuck, adopts, workers
         self._coming = coming
-        self._pods: dict[Key, Pod] = {}
+        self._pods: dict[Key, DemandPod] = {}
         self._waiting: dict[Key, None] = {}
         """Pods without a node."""
         self._on_node: dict[str, set[Key]] = {}
-        self._requests: dict[Key, Request] = {}
+        self._requests: dict[Key, PodRequest] = {}
         self._of_name: dict[Key, set[str]] = {}
         """Names of CapacityRequests by the Pod they name as their owner."""
         self._again: dict[Key, str] = {}
@@ -106,7 +112,7 @@ class PodController:
 
     # -- what watches bring ----------------------------------------------------------------------
 
-    def pod_seen(self, change: Change[Pod]) -> None:
+    def pod_seen(self, change: Change[DemandPod]) -> None:
         """A Pod came, changed or went."""
         found = change.new or change.old
         if found is None:
@@ -127,7 +133,7 @@ class PodController:
                 return
         self._put(key)
 
-    def request_seen(self, change: Change[Request]) -> None:
+    def request_seen(self, change: Change[PodRequest]) -> None:
         """A CapacityRequest came, changed or went."""
         found = change.new or change.old
         if found is None or not found.metadata.owner_references:
@@ -146,12 +152,12 @@ class PodController:
         if change.new is None or change.old is None or change.new.spec != change.old.spec:
             self._put(pod)
 
-    def machine_seen(self, change: Change[UpcomingNode]) -> None:
+    def machine_seen(self, change: Change[ArrivingNode]) -> None:
         """An UpcomingNode came, changed or went."""
         self._stuck.machine_seen(change)
         self._coming.machine_seen(change)
 
-    def node_seen(self, change: Change[Node]) -> None:
+    def node_seen(self, change: Change[WatchedNode]) -> None:
         """A Node came, changed or went."""
         self._coming.node_seen(change)
 
@@ -162,7 +168,7 @@ class PodController:
     # -- working ---------------------------------------------------------------------------------
 
     def look_at_all(self) -> None:
-        """Everything that is known is looked at: what happened while nobody led is not missed."""
+        """Everything that is known is looked at: what happened without a leader is not missed."""
         for key in self._pods:
             self._put(key)
         for key in self._of_name:
@@ -202,7 +208,7 @@ class PodController:
                 self._busy.discard(key)
                 if key in self._queue:
                     self._bell.set()
-            # Most looks change nothing and wait for nobody; others have to get their turn.
+            # Most looks change nothing and never wait; others have to get their turn.
             await asyncio.sleep(0)
 
     async def _look(self, key: Key) -> None:
@@ -229,9 +235,9 @@ class PodController:
         uid = pod.metadata.uid
         await self._drop_others(key, uid)
         judged = verdict(pod, on_foreign_node=self._is_foreign(pod.spec.node_name))
-        if judged is not Verdict.DEMAND:
+        if judged is not PodRole.DEMAND:
             await self._drop(key, uid)
-            return "pod_terminal" if judged is Verdict.TERMINAL else "pod_skipped"
+            return "pod_terminal" if judged is PodRole.TERMINAL else "pod_skipped"
         translation = translate(pod, self._defaults)
         for note in translation.notes:
             self._notices.problem(pod, note)
@@ -241,7 +247,7 @@ class PodController:
         outcome = await self._ensure(pod, translation.request)
         return await self._follow_second(pod, translation.request) or outcome
 
-    async def _follow_second(self, pod: Pod, first: Document) -> str:
+    async def _follow_second(self, pod: DemandPod, first: Document) -> str:
         """A Pod's second request, where it has or gets one; empty where nothing was made."""
         there = self._second(pod)
         if there is not None and not self._stuck.after:
@@ -252,7 +258,7 @@ class PodController:
             return outcome if there is None else ""
         return ""
 
-    def _second(self, pod: Pod) -> Request | None:
+    def _second(self, pod: DemandPod) -> PodRequest | None:
         name = second_name(pod.metadata.name, pod.metadata.uid)
         return self._requests.get((pod.metadata.namespace, name))
 
@@ -261,7 +267,7 @@ class PodController:
             return False
         return self._ownership.whose(node_name) is Whose.FOREIGN
 
-    async def _ensure(self, pod: Pod, wanted: Document) -> str:
+    async def _ensure(self, pod: DemandPod, wanted: Document) -> str:
         namespace, name = wanted["metadata"]["namespace"], wanted["metadata"]["name"]
         there = self._requests.get((namespace, name))
         if there is None:
@@ -271,7 +277,7 @@ class PodController:
                 made = await self._client.get(READ_REQUESTS, name, namespace)
                 return await self._update(made, wanted)
             except InvalidError as error:
-                # It would be refused for ever; its owner has to know why nothing comes.
+                # It would be refused forever; its owner has to know why nothing comes.
                 self._notices.problem(pod, f"No CapacityRequest can be made for it: {error}")
                 return "error"
             except NotFoundError:
@@ -285,7 +291,7 @@ class PodController:
             return "cr_created"
         return await self._update(there, wanted)
 
-    async def _update(self, there: Request, wanted: Document) -> str:
+    async def _update(self, there: PodRequest, wanted: Document) -> str:
         meta, spec = there.metadata, wanted["spec"]
         same = there.spec.priority == spec["priority"] and _same_amounts(
             there.spec.resources or {}, spec["resources"]
@@ -324,7 +330,7 @@ class PodController:
             if there is not None and there.metadata.owner_references[0].uid != uid:
                 await self._delete(there)
 
-    async def _delete(self, there: Request) -> None:
+    async def _delete(self, there: PodRequest) -> None:
         meta = there.metadata
         try:
             await self._client.delete(READ_REQUESTS, meta.name, meta.namespace, uid=meta.uid)
@@ -333,7 +339,7 @@ class PodController:
             return
 
     async def _judge_nodes(self) -> None:
-        """A node nobody knows is called foreign some time after it appeared."""
+        """An unknown node is called foreign some time after it appeared."""
         while True:
             await asyncio.sleep(15.0)
             for node_name, keys in list(self._on_node.items()):
@@ -370,7 +376,7 @@ class PodController:
                 if number % _IN_ONE_GO == _IN_ONE_GO - 1:
                     await asyncio.sleep(0)
 
-    def _own_request(self, key: Key, pod: Pod) -> Request | None:
+    def _own_request(self, key: Key, pod: DemandPod) -> PodRequest | None:
         """The request of a Pod, as far as it was seen; the first one where it has two."""
         second = second_name(pod.metadata.name, pod.metadata.uid)
         found = (self._requests.get((key[0], name)) for name in self._of_name.get(key, ()))
@@ -379,7 +385,7 @@ class PodController:
         return next((one for one in own if one.metadata.owner_references[0].uid == uid), None)
 
 
-def _facts(pod: Pod) -> tuple[object, ...]:
+def _facts(pod: DemandPod) -> tuple[object, ...]:
     """What of a Pod matters to its CapacityRequest; most of what happens to it does not."""
     meta, status = pod.metadata, pod.status
     resize = [c for c in status.conditions if c.type == "PodResizePending"]

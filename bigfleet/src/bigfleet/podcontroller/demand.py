@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from bigfleet.podcontroller.pods import Pod
+from bigfleet.podcontroller.pods import DemandPod
 
 IGNORE: Final = "bigfleet.lucy.sh/ignore"
 MIRROR: Final = "kubernetes.io/config.mirror"
@@ -18,7 +18,7 @@ SOURCE: Final = "kubernetes.io/config.source"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
-class Verdict(StrEnum):
+class PodRole(StrEnum):
     """What a Pod is to us. Only the first asks for capacity."""
 
     DEMAND = "demand"
@@ -30,20 +30,20 @@ class Verdict(StrEnum):
     FOREIGN = "it runs on a node that BigFleet did not bring"
 
 
-def verdict(pod: Pod, *, on_foreign_node: bool) -> Verdict:
+def verdict(pod: DemandPod, *, on_foreign_node: bool) -> PodRole:
     """What a Pod is; `on_foreign_node` when it is bound to a node that BigFleet did not bring."""
     annotations = pod.metadata.annotations or {}
     labels = pod.metadata.labels or {}
     if pod.status.phase in _ENDED:
-        return Verdict.TERMINAL
+        return PodRole.TERMINAL
     if pod.metadata.deletion_timestamp is not None:
-        return Verdict.LEAVING
+        return PodRole.LEAVING
     if MIRROR in annotations or annotations.get(SOURCE, "api") != "api":
-        return Verdict.SKIPPED
+        return PodRole.SKIPPED
     if any(o.controller and o.kind in ("DaemonSet", "Node") for o in pod.metadata.owner_references):
-        return Verdict.SKIPPED
+        return PodRole.SKIPPED
     if "true" in (annotations.get(IGNORE), labels.get(IGNORE)):
-        return Verdict.IGNORED
+        return PodRole.IGNORED
     if pod.spec.scheduling_gates and not pod.spec.node_name:
-        return Verdict.GATED
-    return Verdict.FOREIGN if on_foreign_node else Verdict.DEMAND
+        return PodRole.GATED
+    return PodRole.FOREIGN if on_foreign_node else PodRole.DEMAND

@@ -15,8 +15,8 @@ from typing import Final
 
 from bigfleet.kube import EventRecorder, ObjectRef
 from bigfleet.observe.settings import format_duration
-from bigfleet.podcontroller.coming import Arrivals
-from bigfleet.podcontroller.pods import Pod, Request, RequestCondition
+from bigfleet.podcontroller.arrivals import Arrivals
+from bigfleet.podcontroller.pods import DemandPod, PodRequest, RequestCondition
 
 REQUESTED: Final = "CapacityRequested"
 ON_ITS_WAY: Final = "NodeOnItsWay"
@@ -29,8 +29,8 @@ Amounts = Mapping[str, str | int]
 
 
 @dataclass(slots=True)
-class _Told:
-    """What a Pod's owner has been told."""
+class _NoticesOfPod:
+    """What was written for a Pod's owner."""
 
     uid: str
     at_unix_s: tuple[float, ...] = ()
@@ -45,69 +45,69 @@ class PodNotices:
 
     def __init__(self, events: EventRecorder, now: Callable[[], float]) -> None:
         self._events, self._now = events, now
-        self._told: dict[tuple[str, str], _Told] = {}
+        self._notices: dict[tuple[str, str], _NoticesOfPod] = {}
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._notices)
 
-    def requested(self, pod: Pod, request: str, resources: Amounts) -> None:
+    def requested(self, pod: DemandPod, request: str, resources: Amounts) -> None:
         """Its CapacityRequest was created; of a Pod that runs already, nothing is said."""
-        if pod.spec.node_name or not self._may_tell(told := self._of(pod)):
+        if pod.spec.node_name or not self._may_tell(notices := self._of(pod)):
             return
         amounts = resources.items()
-        asked = ", ".join(f"{name} {amount}" for name, amount in amounts if name != "pods")
-        words = f"Asked BigFleet for {asked} (CapacityRequest {request})."
+        amounts_text = ", ".join(f"{name} {amount}" for name, amount in amounts if name != "pods")
+        words = f"Asked BigFleet for {amounts_text} (CapacityRequest {request})."
         self._events.normal(_ref(pod), REQUESTED, words, once=request)
-        self._count(told)
+        self._count(notices)
 
-    def problem(self, pod: Pod, words: str) -> None:
+    def problem(self, pod: DemandPod, words: str) -> None:
         """Something about the Pod itself that its owner has to know; said once."""
-        told = self._of(pod)
-        if words not in told.problems and self._may_tell(told):
-            told.problems.add(words)
+        notices = self._of(pod)
+        if words not in notices.problems and self._may_tell(notices):
+            notices.problems.add(words)
             self._events.warn(_ref(pod), PROBLEM, words, once=words)
-            self._count(told)
+            self._count(notices)
 
-    def waits(self, pod: Pod, request: Request | None, arrivals: Arrivals | None) -> None:
+    def waits(self, pod: DemandPod, request: PodRequest | None, arrivals: Arrivals | None) -> None:
         """How a Pod without a node stands. Says what has become true since the last look."""
         condition = None if request is None else unmet_condition(request)
-        known = self._told.get(pod.key)
+        known = self._notices.get(pod.key)
         if condition is None and arrivals is None and known is None:
             return
-        told = self._of(pod)
+        notices = self._of(pod)
         if arrivals is None:
-            told.is_coming = False
-        elif not told.is_coming and self._may_tell(told):
-            told.is_coming = True
+            notices.is_coming = False
+        elif not notices.is_coming and self._may_tell(notices):
+            notices.is_coming = True
             once = f"{arrivals.first} {pod.metadata.uid}"
             self._events.normal(
                 _ref(pod), ON_ITS_WAY, arrival_words(arrivals, self._now()), once=once
             )
-            self._count(told)
+            self._count(notices)
         if condition is None:
-            told.unmet = ""
-        elif told.unmet != condition.reason and self._may_tell(told):
-            told.unmet = condition.reason
+            notices.unmet = ""
+        elif notices.unmet != condition.reason and self._may_tell(notices):
+            notices.unmet = condition.reason
             words = f"No room for this Pod yet: {condition.message or condition.reason}."
             once = f"{condition.reason} {condition.last_transition_time}"
             self._events.warn(_ref(pod), UNMET, words, once=once)
-            self._count(told)
+            self._count(notices)
 
     def forget(self, key: tuple[str, str]) -> None:
         """The Pod is gone."""
-        self._told.pop(key, None)
+        self._notices.pop(key, None)
 
-    def _of(self, pod: Pod) -> _Told:
-        told = self._told.get(pod.key)
-        if told is None or told.uid != pod.metadata.uid:
-            told = self._told[pod.key] = _Told(pod.metadata.uid)
-        return told
+    def _of(self, pod: DemandPod) -> _NoticesOfPod:
+        notices = self._notices.get(pod.key)
+        if notices is None or notices.uid != pod.metadata.uid:
+            notices = self._notices[pod.key] = _NoticesOfPod(pod.metadata.uid)
+        return notices
 
-    def _may_tell(self, told: _Told) -> bool:
-        return sum(at > self._now() - WITHIN_S for at in told.at_unix_s) < MOST
+    def _may_tell(self, notices: _NoticesOfPod) -> bool:
+        return sum(at > self._now() - WITHIN_S for at in notices.at_unix_s) < MOST
 
-    def _count(self, told: _Told) -> None:
-        told.at_unix_s = (*told.at_unix_s, self._now())[-MOST:]
+    def _count(self, notices: _NoticesOfPod) -> None:
+        notices.at_unix_s = (*notices.at_unix_s, self._now())[-MOST:]
 
 
 def arrival_words(arrivals: Arrivals, now_unix_s: float) -> str:
@@ -130,7 +130,7 @@ def _expected_words(which: str, expected_unix_s: float | None, now_unix_s: float
     return f"{which} was expected at {at} and takes longer than nodes of its type usually do"
 
 
-def unmet_condition(request: Request) -> RequestCondition | None:
+def unmet_condition(request: PodRequest) -> RequestCondition | None:
     """The condition that says why a request is not met, where it has one."""
     for condition in request.status.conditions or ():
         if condition.type == "Unmet" and condition.status == "True":
@@ -138,6 +138,6 @@ def unmet_condition(request: Request) -> RequestCondition | None:
     return None
 
 
-def _ref(pod: Pod) -> ObjectRef:
+def _ref(pod: DemandPod) -> ObjectRef:
     meta = pod.metadata
     return ObjectRef("v1", "Pod", meta.name, meta.namespace, meta.uid)

@@ -1,8 +1,8 @@
 """Which nodes BigFleet brought, so that a cluster that existed before gets no second fleet.
 
 A node is ours when it says so by a label, or when an UpcomingNode names it or its provider id. A
-node nobody knows yet is not called foreign at once: for a while after it appeared the operator may
-simply not have written its UpcomingNode, and a Pod on it must not lose its demand meanwhile.
+node that is not known yet is not called foreign at once: for a while after it appeared the operator
+may simply not have written its UpcomingNode, and a Pod on it must not lose its demand meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from bigfleet.podcontroller.pods import Node, UpcomingNode
+from bigfleet.podcontroller.pods import ArrivingNode, WatchedNode
 
 MACHINE_ID: Final = "bigfleet.lucy.sh/machine-id"
 """A label of nodes, an annotation of UpcomingNodes."""
@@ -28,7 +28,7 @@ class Whose(Enum):
     """Too new to be judged, or not seen yet: its Pods stay demand."""
 
 
-class Ownership:
+class NodeOwnership:
     """Nodes and UpcomingNodes as far as they say who brought a node. `now` is Unix seconds.
 
     Changes are told to `on_change` with the names of the nodes that may be judged otherwise now.
@@ -56,7 +56,7 @@ class Ownership:
             return Whose.OURS
         return Whose.UNKNOWN if self._now() - appeared < NEW_SECONDS else Whose.FOREIGN
 
-    def put_node(self, node: Node) -> None:
+    def put_node(self, node: WatchedNode) -> None:
         """A node is there, or changed."""
         name = node.metadata.name
         labels = node.metadata.labels or {}
@@ -76,7 +76,7 @@ class Ownership:
             if not self._on_host[node[1]]:
                 del self._on_host[node[1]]
 
-    def put_machine(self, upcoming: UpcomingNode) -> None:
+    def put_machine(self, upcoming: ArrivingNode) -> None:
         """An UpcomingNode is there, or changed."""
         status = upcoming.status
         words = {
@@ -108,8 +108,8 @@ class Ownership:
                 self._tell(name)
 
     def _tell(self, name: str) -> None:
-        for heard in self.on_change:
-            heard(name)
+        for handler in self.on_change:
+            handler(name)
 
 
 def _unix(text: str) -> float:

@@ -61,8 +61,8 @@ def read_defaults(path: Path | None) -> Defaults:
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
-        raise DefaultsError(f"priority class defaults {path} cannot be read: {said}") from error
+        reason = " ".join(str(error).split())
+        raise DefaultsError(f"priority class defaults {path} cannot be read: {reason}") from error
     if not isinstance(document, dict | None):
         raise DefaultsError(f"{path} holds no mapping: write `<PriorityClass>: {{...}}` lines")
     return {str(name): _checked(path, str(name), entry) for name, entry in (document or {}).items()}

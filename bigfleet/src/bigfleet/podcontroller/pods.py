@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import msgspec
 
-from bigfleet.kube.podspec import Amounts, Condition, Container, ContainerStatus
+from bigfleet.kube.podspec import Container, ContainerResources, ContainerStatus, PodCondition
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
     pass
 
 
-class Owner(_Part, frozen=True):
+class PodOwner(_Part, frozen=True):
     """An owner of an object."""
 
     kind: str = ""
@@ -24,7 +24,7 @@ class Owner(_Part, frozen=True):
     controller: bool = False
 
 
-class Meta(_Part, frozen=True):
+class PodMetadata(_Part, frozen=True):
     """Metadata of any object."""
 
     name: str = ""
@@ -35,7 +35,7 @@ class Meta(_Part, frozen=True):
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: tuple[Owner, ...] = ()
+    owner_references: tuple[PodOwner, ...] = ()
 
 
 class Expression(_Part, frozen=True):
@@ -59,13 +59,13 @@ class NodeSelector(_Part, frozen=True):
     node_selector_terms: tuple[NodeTerm, ...] = ()
 
 
-class NodeAffinity(_Part, frozen=True):
+class RequiredNodeAffinity(_Part, frozen=True):
     """Only what is required is read."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-class LabelSelector(_Part, frozen=True):
+class PodSelector(_Part, frozen=True):
     """Which Pods."""
 
     match_labels: dict[str, str] | None = None
@@ -76,7 +76,7 @@ class PodAffinityTerm(_Part, frozen=True):
     """Pods to be near to."""
 
     topology_key: str = ""
-    label_selector: LabelSelector | None = None
+    label_selector: PodSelector | None = None
     namespaces: tuple[str, ...] | None = None
 
 
@@ -86,14 +86,14 @@ class PodAffinity(_Part, frozen=True):
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
 
 
-class Affinity(_Part, frozen=True):
+class PodAffinities(_Part, frozen=True):
     """Where a Pod wants to be."""
 
-    node_affinity: NodeAffinity | None = None
+    node_affinity: RequiredNodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
 
 
-class TopologySpread(_Part, frozen=True):
+class PodSpread(_Part, frozen=True):
     """How Pods are spread."""
 
     topology_key: str = ""
@@ -123,11 +123,11 @@ class PodSpec(_Part, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: dict[str, str] | None = None
-    resources: Amounts | None = None
+    resources: ContainerResources | None = None
     node_name: str = ""
     node_selector: dict[str, str] | None = None
-    affinity: Affinity | None = None
-    topology_spread_constraints: tuple[TopologySpread, ...] | None = None
+    affinity: PodAffinities | None = None
+    topology_spread_constraints: tuple[PodSpread, ...] | None = None
     priority: int | None = None
     priority_class_name: str = ""
     scheduling_gates: tuple[Gate, ...] | None = None
@@ -140,13 +140,13 @@ class PodStatus(_Part, frozen=True):
     phase: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
 
 
-class Pod(_Part, frozen=True):
+class DemandPod(_Part, frozen=True):
     """A Pod."""
 
-    metadata: Meta = Meta()
+    metadata: PodMetadata = PodMetadata()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
@@ -156,33 +156,33 @@ class Pod(_Part, frozen=True):
         return (self.metadata.namespace, self.metadata.name)
 
 
-class NodeSpec(_Part, frozen=True):
+class WatchedNodeSpec(_Part, frozen=True):
     """What a Node is."""
 
     provider_id: str = msgspec.field(default="", name="providerID")
 
 
-class NodeStatus(_Part, frozen=True):
+class WatchedNodeStatus(_Part, frozen=True):
     """How a Node is."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
 
 
-class Node(_Part, frozen=True):
+class WatchedNode(_Part, frozen=True):
     """A Node."""
 
-    metadata: Meta = Meta()
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
+    metadata: PodMetadata = PodMetadata()
+    spec: WatchedNodeSpec = WatchedNodeSpec()
+    status: WatchedNodeStatus = WatchedNodeStatus()
 
 
-class UpcomingSpec(_Part, frozen=True):
+class ArrivingNodeSpec(_Part, frozen=True):
     """What the node will look like."""
 
     labels: dict[str, str] | None = None
 
 
-class UpcomingStatus(_Part, frozen=True):
+class ArrivingNodeStatus(_Part, frozen=True):
     """Which node a machine has become."""
 
     phase: str = ""
@@ -192,12 +192,12 @@ class UpcomingStatus(_Part, frozen=True):
     last_error: str = ""
 
 
-class UpcomingNode(_Part, frozen=True):
+class ArrivingNode(_Part, frozen=True):
     """A machine that BigFleet brings."""
 
-    metadata: Meta = Meta()
-    spec: UpcomingSpec = UpcomingSpec()
-    status: UpcomingStatus = UpcomingStatus()
+    metadata: PodMetadata = PodMetadata()
+    spec: ArrivingNodeSpec = ArrivingNodeSpec()
+    status: ArrivingNodeStatus = ArrivingNodeStatus()
 
 
 class RequestSpec(_Part, frozen=True):
@@ -209,7 +209,7 @@ class RequestSpec(_Part, frozen=True):
     """None where it was written by an earlier release."""
 
 
-class NeedRef(_Part, frozen=True):
+class RequestNeed(_Part, frozen=True):
     """A row of demand: the profile of its requests, and the gang that they belong to."""
 
     profile: str = ""
@@ -230,13 +230,13 @@ class RequestStatus(_Part, frozen=True):
     """How far a CapacityRequest is."""
 
     phase: str = ""
-    need: NeedRef | None = None
+    need: RequestNeed | None = None
     conditions: tuple[RequestCondition, ...] | None = ()
 
 
-class Request(_Part, frozen=True):
+class PodRequest(_Part, frozen=True):
     """A CapacityRequest."""
 
-    metadata: Meta = Meta()
+    metadata: PodMetadata = PodMetadata()
     spec: RequestSpec = RequestSpec()
     status: RequestStatus = RequestStatus()

@@ -14,7 +14,7 @@ from typing import Any, Final
 from bigfleet.kube.podspec import pod_resources
 from bigfleet.model import QuantityError, Requirement, SpreadMode, format_resources
 from bigfleet.podcontroller.penalties import Defaults, penalties_of
-from bigfleet.podcontroller.pods import LabelSelector, Pod, PodAffinityTerm
+from bigfleet.podcontroller.pods import DemandPod, PodAffinityTerm, PodSelector
 from bigfleet.podcontroller.requirements import wanted_nodes
 from bigfleet.podcontroller.tolerations import as_documents, tolerations_of
 
@@ -45,7 +45,7 @@ def request_name(pod_name: str, uid: str, prefix: str = _PREFIX) -> str:
     return prefix + pod_name[:room].rstrip(".-") + tail
 
 
-def translate(pod: Pod, defaults: Defaults) -> Translation:
+def translate(pod: DemandPod, defaults: Defaults) -> Translation:
     """The CapacityRequest of a Pod."""
     wanted = wanted_nodes(pod.spec)
     annotations = pod.metadata.annotations or {}
@@ -79,7 +79,7 @@ def translate(pod: Pod, defaults: Defaults) -> Translation:
     return Translation(document, notes)
 
 
-def _metadata(pod: Pod) -> Document:
+def _metadata(pod: DemandPod) -> Document:
     meta = pod.metadata
     owner = {
         "apiVersion": "v1",
@@ -103,7 +103,7 @@ def _requirement(requirement: Requirement) -> Document:
     return made
 
 
-def _spread(pod: Pod) -> list[Document]:
+def _spread(pod: DemandPod) -> list[Document]:
     hard = {
         (entry.topology_key, entry.max_skew)
         for entry in pod.spec.topology_spread_constraints or ()
@@ -119,7 +119,7 @@ def _spread(pod: Pod) -> list[Document]:
     ]
 
 
-def _co_location(pod: Pod) -> tuple[Mapping[str, Any], tuple[str, ...]] | None:
+def _co_location(pod: DemandPod) -> tuple[Mapping[str, Any], tuple[str, ...]] | None:
     """The first required Pod affinity, and the namespaces it names beyond the Pod's own."""
     affinity = pod.spec.affinity and pod.spec.affinity.pod_affinity
     terms = affinity and affinity.required_during_scheduling_ignored_during_execution
@@ -132,7 +132,7 @@ def _co_location(pod: Pod) -> tuple[Mapping[str, Any], tuple[str, ...]] | None:
 
 
 def _selector(term: PodAffinityTerm) -> Document:
-    selector = term.label_selector or LabelSelector()
+    selector = term.label_selector or PodSelector()
     made: Document = {}
     if selector.match_labels:
         made["matchLabels"] = dict(selector.match_labels)

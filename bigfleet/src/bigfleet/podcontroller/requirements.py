@@ -23,14 +23,14 @@ Term = frozenset[Requirement]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NodeRequirements:
     """Requirements, or none where the Pod can run nowhere; notes are for its owner."""
 
     requirements: tuple[Requirement, ...] | None
     notes: tuple[str, ...] = ()
 
 
-def wanted_nodes(spec: PodSpec) -> Wanted:
+def wanted_nodes(spec: PodSpec) -> NodeRequirements:
     """What a Pod asks of its node."""
     try:
         chosen = {
@@ -38,7 +38,7 @@ def wanted_nodes(spec: PodSpec) -> Wanted:
             for key, value in (spec.node_selector or {}).items()
         }
     except RequirementError as error:
-        return Wanted(None, (f"Its node selector can never hold: {error}.",))
+        return NodeRequirements(None, (f"Its node selector can never hold: {error}.",))
     affinity = spec.affinity and spec.affinity.node_affinity
     selector = affinity and affinity.required_during_scheduling_ignored_during_execution
     notes: list[str] = []
@@ -46,9 +46,9 @@ def wanted_nodes(spec: PodSpec) -> Wanted:
         terms = _readable(selector.node_selector_terms, notes)
         if not terms:
             notes.append("No term of the required node affinity can hold on any node.")
-            return Wanted(None, tuple(notes))
+            return NodeRequirements(None, tuple(notes))
         chosen |= _one_term(terms, notes)
-    return Wanted(tuple(sorted(chosen)) or (ANYWHERE,), tuple(notes))
+    return NodeRequirements(tuple(sorted(chosen)) or (ANYWHERE,), tuple(notes))
 
 
 def merged(terms: list[Term]) -> Term | None:

@@ -28,12 +28,12 @@ from bigfleet.kube.fleet import UPCOMING_NODES
 from bigfleet.kube.objects import NODES, PODS
 from bigfleet.observe.pages import component_routes, serve_pages
 from bigfleet.observe.podcontroller import PodControllerMetrics
-from bigfleet.podcontroller.coming import ComingNodes
+from bigfleet.podcontroller.arrivals import ComingNodes
 from bigfleet.podcontroller.controller import READ_REQUESTS, PodController
 from bigfleet.podcontroller.notices import PodNotices
-from bigfleet.podcontroller.ownership import Ownership
+from bigfleet.podcontroller.ownership import NodeOwnership
 from bigfleet.podcontroller.penalties import read_defaults
-from bigfleet.podcontroller.pods import Node, Pod, UpcomingNode
+from bigfleet.podcontroller.pods import ArrivingNode, DemandPod, WatchedNode
 from bigfleet.podcontroller.request import OWNED_BY_POD
 from bigfleet.podcontroller.settings import PodControllerSettings
 from bigfleet.podcontroller.stuck import StuckPods
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class ServedController:
     """A pod controller that is being served."""
 
     controller: PodController
@@ -59,7 +59,7 @@ async def serve(
     settings: PodControllerSettings,
     stop: asyncio.Event,
     version: str,
-    on_running: Callable[[Running], None] = lambda _running: None,
+    on_running: Callable[[ServedController], None] = lambda _running: None,
 ) -> None:
     """Serve a pod controller until told to stop."""
     metrics = PodControllerMetrics(version=version)
@@ -79,7 +79,7 @@ async def serve(
         ) as unhurried,
     ):
         events = EventRecorder(unhurried, COMPONENT, instance=settings.replica, queue=_EVENT_QUEUE)
-        ownership = Ownership(time.time)
+        ownership = NodeOwnership(time.time)
         controller = PodController(
             client,
             PodNotices(events, time.time),
@@ -92,7 +92,7 @@ async def serve(
             adopts=settings.adopts,
             workers=settings.workers,
         )
-        watches = Watches(client, controller, ownership)
+        watches = ControllerWatches(client, controller, ownership)
         election = LeaderElection(
             urgent,
             settings.lease_name,
@@ -104,7 +104,7 @@ async def serve(
         routes = component_routes(metrics.registry, readiness.__str__)
         http = serve_pages(settings.metrics_addr, routes)
         _log.info("pod controller started", extra={"adopt_foreign_nodes": settings.adopts})
-        on_running(Running(controller, "" if http is None else http.address))
+        on_running(ServedController(controller, "" if http is None else http.address))
         try:
             await _live(controller, watches, election, events, readiness, stop)
         finally:
@@ -112,14 +112,16 @@ async def serve(
                 http.close()
 
 
-class Watches:
+class ControllerWatches:
     """All watches of one pod controller."""
 
-    def __init__(self, client: KubeClient, controller: PodController, ownership: Ownership) -> None:
-        self._pods = Informer(client, PODS.read_as(Pod))
+    def __init__(
+        self, client: KubeClient, controller: PodController, ownership: NodeOwnership
+    ) -> None:
+        self._pods = Informer(client, PODS.read_as(DemandPod))
         self._requests = Informer(client, READ_REQUESTS, labels=OWNED_BY_POD)
-        self._nodes = Informer(client, NODES.read_as(Node))
-        self._upcoming = Informer(client, UPCOMING_NODES.read_as(UpcomingNode))
+        self._nodes = Informer(client, NODES.read_as(WatchedNode))
+        self._upcoming = Informer(client, UPCOMING_NODES.read_as(ArrivingNode))
         self._nodes.on_change(lambda change: _node(ownership, change))
         self._nodes.on_change(controller.node_seen)
         self._upcoming.on_change(lambda change: _machine(ownership, change))
@@ -157,7 +159,7 @@ class Watches:
 
 async def _live(
     controller: PodController,
-    watches: Watches,
+    watches: ControllerWatches,
     election: LeaderElection,
     events: EventRecorder,
     readiness: Readiness,
@@ -181,14 +183,14 @@ async def _live(
             task.cancel()
 
 
-def _node(ownership: Ownership, change: Change[Node]) -> None:
+def _node(ownership: NodeOwnership, change: Change[WatchedNode]) -> None:
     if change.new is None:
         ownership.drop_node(change.key)
     else:
         ownership.put_node(change.new)
 
 
-def _machine(ownership: Ownership, change: Change[UpcomingNode]) -> None:
+def _machine(ownership: NodeOwnership, change: Change[ArrivingNode]) -> None:
     if change.new is None:
         ownership.drop_machine(change.key)
     else:

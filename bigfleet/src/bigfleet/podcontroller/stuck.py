@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Final
 
 from bigfleet.kube import Change
-from bigfleet.podcontroller.coming import ARRIVING
+from bigfleet.podcontroller.arrivals import ARRIVING
 from bigfleet.podcontroller.notices import unmet_condition
-from bigfleet.podcontroller.pods import Pod, Request, UpcomingNode
+from bigfleet.podcontroller.pods import ArrivingNode, DemandPod, PodRequest
 from bigfleet.podcontroller.request import Document, request_name
 
 SECOND: Final = "bigfleet.lucy.sh/asked-again"
@@ -31,7 +31,7 @@ def second_name(pod_name: str, uid: str) -> str:
     return request_name(pod_name, uid, _PREFIX)
 
 
-def second_of(request: Document, pod: Pod) -> Document:
+def second_of(request: Document, pod: DemandPod) -> Document:
     """The same room once more."""
     meta = request["metadata"]
     name = second_name(pod.metadata.name, pod.metadata.uid)
@@ -39,7 +39,7 @@ def second_of(request: Document, pod: Pod) -> Document:
     return {**request, "metadata": {**meta, "name": name, "labels": labels}}
 
 
-def is_met(request: Request | None) -> bool:
+def is_met(request: PodRequest | None) -> bool:
     """Whether the shard knows of a request and does not say that it lacks something."""
     if request is None or request.status.phase != "Acknowledged":
         return False
@@ -47,7 +47,7 @@ def is_met(request: Request | None) -> bool:
 
 
 class StuckPods:
-    """Whose room is asked for again. `now` is Unix seconds; `after` 0 chooses nobody, ever."""
+    """Whose room is asked for again. `now` is Unix seconds; `after` 0 chooses no Pod."""
 
     def __init__(self, after: float, now: Callable[[], float]) -> None:
         self.after = after
@@ -60,7 +60,7 @@ class StuckPods:
         """Seconds between two looks."""
         return min(LONGEST_PAUSE, self.after / 2)
 
-    def machine_seen(self, change: Change[UpcomingNode]) -> None:
+    def machine_seen(self, change: Change[ArrivingNode]) -> None:
         """An UpcomingNode came, changed or went."""
         if change.new is not None and change.new.status.phase in ARRIVING:
             self._arriving.add(change.key)
@@ -68,7 +68,7 @@ class StuckPods:
             self._arriving.discard(change.key)
             self._quiet_since = self._now()
 
-    def choose(self, met: Iterable[Pod]) -> list[Pod]:
+    def choose(self, met: Iterable[DemandPod]) -> list[DemandPod]:
         """Of Pods whose own request is met, and that have no second one: whose turn it is."""
         now = self._now()
         if self._arriving:
@@ -88,13 +88,13 @@ class StuckPods:
         return stuck[: max(1, len(stuck) // _SHARE)]
 
 
-def _is_of_a_gang(pod: Pod) -> bool:
+def _is_of_a_gang(pod: DemandPod) -> bool:
     """A gang that asks for more may have to move as a whole: worse than one Pod that waits."""
     near = pod.spec.affinity and pod.spec.affinity.pod_affinity
     return bool(near and near.required_during_scheduling_ignored_during_execution)
 
 
-def _waits_since(pod: Pod, now: float) -> float:
+def _waits_since(pod: DemandPod, now: float) -> float:
     """When the scheduler first found no node for it; now, where it did not."""
     if pod.spec.node_name:
         return now

@@ -15,11 +15,11 @@ A call is one attempt: when to try again, and what a refusal means for a machine
 decision. The provider that tests use is in the laboratory: `bigfleet_lab.fake`.
 """
 
-# The floor of TLS has to be set before anything imports grpc.
-import bigfleet.wire.floor  # noqa: F401 - it acts by being imported
+# The environment of gRPC has to be set before anything imports grpc.
+import bigfleet.wire.grpc_env  # noqa: F401 - it acts by being imported
 
 # isort: split
-from bigfleet.provider.client import Ack, Listing, ProviderClient, ProviderSite, Refused
+from bigfleet.provider.client import Ack, Listing, ProviderClient, ProviderSite, RefusedRecord
 from bigfleet.provider.errors import (
     FencedError,
     NotFoundError,
@@ -48,7 +48,7 @@ __all__ = [
     "ProviderError",
     "ProviderSite",
     "Providers",
-    "Refused",
+    "RefusedRecord",
     "SiteError",
     "Transport",
     "UnknownProviderError",

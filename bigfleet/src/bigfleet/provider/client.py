@@ -3,7 +3,7 @@
 A call is one attempt with one token; nothing is repeated here. What a status means is decided in
 `errors`, how bytes travel in `transport`, which records a shard may take in `bigfleet.wire`. Lists
 come decoded, or as bytes (see `pages`) for those who know most of the records already. A call is
-told of once its answer has been read: an answer nobody can read is no OK.
+told of once its answer has been read: an answer that cannot be read is not OK.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ProviderSite:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedRecord:
     """A record that must not be taken; the last good one stays."""
 
     machine_id: str
@@ -77,7 +77,7 @@ class Ack:
 
     operation_id: str
     machine: Machine | None
-    refused: Refused | None = None
+    refused: RefusedRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Listing:
     """What a List said: the records that can be used, those that cannot, and the next cursor."""
 
     machines: tuple[Machine, ...]
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedRecord, ...] = ()
     revision: bytes = field(default=b"", repr=False)
 
 
@@ -214,13 +214,13 @@ class ProviderClient:
         )
         call = self._transport.list(request, seconds)
         machines: list[Machine] = []
-        refused: list[Refused] = []
+        refused: list[RefusedRecord] = []
         async with self._answered("List", "", call, seconds) as found:
             for number, record in enumerate(found.machines, 1):
                 try:
                     machines.append(self._machine("List", record))
                 except MachineError as error:
-                    refused.append(Refused(record.id, error))
+                    refused.append(RefusedRecord(record.id, error))
                 if number % _CHUNK == 0:
                     await asyncio.sleep(0)
         return Listing(tuple(machines), tuple(refused), found.revision)
@@ -269,7 +269,7 @@ class ProviderClient:
                 try:
                     return Ack(ack.operation_id, self._machine(method, ack.machine))
                 except MachineError as error:
-                    return Ack(ack.operation_id, None, Refused(ack.machine.id, error))
+                    return Ack(ack.operation_id, None, RefusedRecord(ack.machine.id, error))
         except FencedError as error:
             error.sequence = token.sequence
             raise

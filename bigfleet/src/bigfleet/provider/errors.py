@@ -4,9 +4,9 @@
     ├── NotFoundError           NOT_FOUND: the provider has no such machine
     ├── NotSupportedError       UNIMPLEMENTED: Delete where hosts cannot be given back
     ├── FencedError             FAILED_PRECONDITION: a newer process of this shard was here
-    └── UnusableAnswerError     OK, with bytes or a machine state nobody here understands
+    └── UnusableAnswerError     OK, with bytes or a machine state that this release does not know
     UnknownProviderError        no provider has that name
-    SiteError                   a name or address that nobody could dial
+    SiteError                   a name or address that cannot be dialled
 
 The code decides, never the text. Everything without a class of its own is a ProviderError.
 """
@@ -24,8 +24,8 @@ class ProviderError(Exception):
     def __init__(
         self, provider: str, method: str, machine: str, code: grpc.StatusCode, text: str
     ) -> None:
-        asked = f"{method} {machine}" if machine else method
-        super().__init__(f"provider {provider}: {asked}: {code.name}: {text}")
+        call = f"{method} {machine}" if machine else method
+        super().__init__(f"provider {provider}: {call}: {code.name}: {text}")
         self.provider = provider
         self.method = method
         self.machine = machine
@@ -49,7 +49,7 @@ class FencedError(ProviderError):
 
 
 class UnusableAnswerError(ProviderError):
-    """The provider said OK and something nobody here understands; its code is OK."""
+    """The provider said OK and something that this release does not know; its code is OK."""
 
 
 class UnknownProviderError(LookupError):
@@ -57,7 +57,7 @@ class UnknownProviderError(LookupError):
 
 
 class SiteError(ValueError):
-    """A name or address that nobody could dial."""
+    """A name or address that cannot be dialled."""
 
 
 _BY_CODE: Final[dict[grpc.StatusCode, type[ProviderError]]] = {

@@ -1,8 +1,8 @@
 """The answer to a List as it came over the wire: where each record lies, and whose it is.
 
-Most records of a long list are those of the list before. Whoever can tell by their bytes need not
-decode them, so here nothing is decoded: a page is one piece of bytes and the places of its records.
-Bytes that are no list are refused as a whole.
+Most records of a long list are those of the list before. A caller that compares their bytes need
+not decode them, so here nothing is decoded: a page is one piece of bytes and the places of its
+records. Bytes that are not a list are refused as a whole.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _REVISION: Final = 2
 
 
 class GarbageError(ValueError):
-    """Bytes that are no list of machines."""
+    """Bytes that are not a list of machines."""
 
 
 @dataclass(slots=True)
 class Page:
-    """One answer, read as far as somebody asked. Record i lies at `starts[i]:ends[i]`."""
+    """One answer, read as far as was needed. Record i lies at `starts[i]:ends[i]`."""
 
     payload: bytes = field(repr=False)
     starts: array[int] = field(default_factory=lambda: array("q"), repr=False)

@@ -180,7 +180,7 @@ class GrpcTransport:
             if self._retired:
                 await self._close_idle()
         if answer is None:
-            # What the library hands over instead of bytes that are no message.
+            # What the library hands over instead of bytes that are not a message.
             raise CallError(grpc.StatusCode.OK, "the answer cannot be decoded")
         return answer
 

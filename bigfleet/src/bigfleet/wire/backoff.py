@@ -1,6 +1,6 @@
 """How long to wait before the next try: longer every time, never in step with others.
 
-Used by whoever calls another process and tries again. A success resets it.
+Used by every caller of another process and tries again. A success resets it.
 """
 
 from __future__ import annotations

@@ -40,5 +40,5 @@ class FencingStamps:
         self._numbers = itertools.count(1)
 
     def next(self) -> Token:
-        """A token nobody has used. Take a new one for every attempt, retries included."""
+        """A token that was never used. Take a new one for every attempt, retries included."""
         return Token(self.shard_id, self.epoch, next(self._numbers))

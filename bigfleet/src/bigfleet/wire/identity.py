@@ -1,7 +1,7 @@
 """Who is calling: the one `bigfleet://` name in a peer's certificate, and what it may do.
 
 On plaintext there is no identity and nothing is checked. On mTLS a certificate without such a
-name, or with several, is nobody. Names are compared as text; nothing is above anything else,
+name, or with several, has no name. Names are compared as text; nothing is above anything else,
 except that admin may do what readonly may. A surface says which names it lets in and the words of
 its refusal.
 """
@@ -23,7 +23,7 @@ from bigfleet_base.identifiers import cut
 
 ADMIN: Final = "bigfleet://admin"
 READONLY: Final = "bigfleet://readonly"
-NOBODY: Final = ""
+NO_NAME: Final = ""
 """A certificate without a usable name."""
 
 _SCHEME: Final = "bigfleet"
@@ -37,7 +37,7 @@ _UNREADABLE: Final = (
 _log = logging.getLogger(__name__)
 
 
-class Called(Protocol):
+class CallContext(Protocol):
     """What is needed of the context of a call."""
 
     def auth_context(self) -> Mapping[str, Iterable[bytes]]:
@@ -45,7 +45,7 @@ class Called(Protocol):
         ...
 
 
-class Abortable(Called, Protocol):
+class Abortable(CallContext, Protocol):
     """A call that can be ended."""
 
     async def abort(self, code: grpc.StatusCode, details: str = "") -> None:
@@ -95,14 +95,14 @@ def coordinator_report(shard_id: str) -> Surface:
     return Surface("coordinator rejected shard identity", frozenset({shard_name(shard_id)}))
 
 
-def identity_of(context: Called) -> str | None:
+def identity_of(context: CallContext) -> str | None:
     """The peer's single name; empty for none or several; None on plaintext."""
     known = context.auth_context()
     if b"ssl" not in known.get("transport_security_type", ()):
         return None
     for certificate in known.get("x509_pem_cert", ()):
         return name_in(bytes(certificate))
-    return NOBODY
+    return NO_NAME
 
 
 @lru_cache(maxsize=4096)
@@ -113,9 +113,9 @@ def name_in(certificate_pem: bytes) -> str:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
         uris = names.value.get_values_for_type(x509.UniformResourceIdentifier)
     except (ValueError, *_UNREADABLE):
-        return NOBODY
+        return NO_NAME
     ours = [uri for uri in uris if uri.partition(":")[0].lower() == _SCHEME]
-    return ours[0] if len(ours) == 1 else NOBODY
+    return ours[0] if len(ours) == 1 else NO_NAME
 
 
 async def require(context: Abortable, surface: Surface, method: str) -> None:
@@ -123,7 +123,7 @@ async def require(context: Abortable, surface: Surface, method: str) -> None:
     identity = identity_of(context)
     if surface.lets_in(identity):
         return
-    if identity == NOBODY:
+    if identity == NO_NAME:
         await refuse_nameless(context, method, surface.words)
         return
     _log.error(surface.words, extra={"identity": cut(identity or "none"), "method": method})

@@ -1,7 +1,7 @@
 """Machine records of providers as values, and stamps as `shard_metadata`.
 
 A record that breaks a rule is refused alone with a MachineError. A state outside the enum is worse:
-nobody knows what the sender means, so it makes the whole answer unusable. Keeping the last good
+its meaning is unknown, so it makes the whole answer unusable. Keeping the last good
 record, counting and logging refusals are left to the shard.
 """
 
@@ -25,6 +25,7 @@ from bigfleet.model import (
     Taint,
     TaintError,
     bucket_of,
+    format_resources,
     parse_resources,
     validate_machine,
 )
@@ -142,7 +143,7 @@ def stamp_from_metadata(
 
 
 def metadata_from_stamp(stamp: Stamp) -> dict[str, str]:
-    """What a shard sends with Configure. A penalty nobody stated is left out."""
+    """What a shard sends with Configure. A penalty that was not stated is left out."""
     metadata = {KEY_PRIORITY: str(stamp.priority)}
     penalties = ((KEY_INTERRUPTION, stamp.interruption), (KEY_RECLAMATION, stamp.reclamation))
     for key, bucket in penalties:
@@ -199,18 +200,44 @@ def _resources(proto: pb.Machine, amounts: pb.Resources, what: str) -> dict[str,
 @lru_cache(_TEXTS)
 def _priority(text: str) -> int:
     if not _INTEGER.fullmatch(text) or int(text) not in _INT32:
-        raise ValueError(f"{text!r} is no priority; write a whole number of 32 bits")
+        raise ValueError(f"{text!r} is not a priority; write a whole number of 32 bits")
     return int(text)
 
 
 def _sequence(text: str) -> int:
     if not _COUNT.fullmatch(text) or int(text) > _INT64_MAX:
-        raise ValueError(f"{text!r} is no sequence number; write a whole number of 64 bits")
+        raise ValueError(f"{text!r} is not a sequence number; write a whole number of 64 bits")
     return int(text)
 
 
 @lru_cache(_TEXTS)
 def _bucket(text: str) -> PenaltyBucket:
     if not _DOLLARS.fullmatch(text):
-        raise ValueError(f"{text!r} is no penalty; write dollars of zero or more, or inf")
+        raise ValueError(f"{text!r} is not a penalty; write dollars of zero or more, or inf")
     return bucket_of(float(text))
+
+
+def machine_to_proto(machine: Machine) -> pb.Machine:
+    """A machine as its shard knows it; the stamp of a bound one as its provider was given it."""
+    record = pb.Machine(
+        id=machine.id,
+        state=pb.MachineState.ValueType(machine.state),
+        instance_type=machine.instance_type,
+        zone=machine.zone,
+        capacity_type=pb.CapacityType.ValueType(machine.capacity_type),
+        price_per_hour=machine.price_per_hour,
+        interruption_probability=machine.interruption_probability,
+        resources=pb.Resources(resources=format_resources(machine.resources)),
+        labels=machine.labels,
+        last_error=machine.last_error,
+        cluster=machine.cluster,
+        interruption_unix_nanos=machine.interruption_at_ns,
+        taints=taints_to_proto(machine.taints),
+    )
+    if machine.host is not None:
+        record.host.provider, record.host.ref = machine.host.provider, machine.host.ref
+    if machine.allocatable is not None:
+        record.allocatable.resources.update(format_resources(machine.allocatable))
+    if machine.stamp is not None and machine.cluster:
+        record.shard_metadata.update(metadata_from_stamp(machine.stamp))
+    return record

@@ -75,7 +75,7 @@ def size_of_rollup(frame: bytes) -> RollUpSize | None:
     try:
         return _walk_frame(frame)
     except (IndexError, ValueError):
-        # Whoever decodes it will say what is wrong with it.
+        # The decoder will say what is wrong with it.
         return None
 
 
@@ -89,7 +89,7 @@ def _walk_frame(frame: bytes) -> RollUpSize | None:
         length, at = _varint(frame, at)
         if at + length > end:
             raise ValueError("cut off")
-        # Several occurrences of one message are merged by whoever decodes them.
+        # Several occurrences of one message are merged when they are decoded.
         found = _walk_rollup(frame, at, at + length, found)
         at += length
     return found

@@ -1,6 +1,6 @@
 """Certificate, key and CA bundle of a server, looked at again on every handshake.
 
-Whoever shows when they end looks beside that, since peers may stay connected for weeks. A set that
+The metric of when they end looks beside that, since peers may stay connected for weeks. A set that
 cannot be read, a key that is not the certificate's or a bundle without certificates leaves the last
 good set in use, with one warning per change of the files, and is tried again at every look: not
 every fault is in the files. Open connections are not cut. Handshakes happen on threads of the

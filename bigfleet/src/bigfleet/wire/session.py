@@ -1,8 +1,8 @@
 """The operator's end of a session: one stream to a shard, and the pauses between two of them.
 
-A line is cut or ends once, and whoever waits on it then gets a LineClosedError with the status. It
-is the status the shard gave: where a write fails because the stream has ended, the library puts one
-of its own in its place (grpc/grpc issue 36066).
+A line is cut or ends once, and a caller that waits on it then gets a LineClosedError with the
+status. It is the status the shard gave: where a write fails because the stream has ended, the
+library puts one of its own in its place (grpc/grpc issue 36066).
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Line(Protocol):
         ...
 
 
-class Pauses:
+class SessionBackoff:
     """How long to wait before the next attempt.
 
     From half a second, doubled up to thirty, each shortened at random so that a thousand clusters
     do not come back at once. Starts over after a good session, but not after one that another
-    process of the same cluster took over, or may have: two of them would fight for ever.
+    process of the same cluster took over, or may have: two of them would fight forever.
     """
 
     def __init__(self, rng: Random) -> None:
@@ -83,7 +83,7 @@ class Pauses:
         return self._backoff.next()
 
 
-class Comparing:
+class ComparisonSupport:
     """Whether rows with Gt or Lt go into the roll-ups of one session.
 
     A shard of before them refuses a roll-up that has any, and says nothing. So they are left out
@@ -130,7 +130,7 @@ class GrpcLine:
         self._call = call
         self._reading: asyncio.Future[object] | None = None
         self._status: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
-        call.add_done_callback(self._told)
+        call.add_done_callback(self._finish)
 
     async def send(self, message: pb.OperatorMessage) -> None:
         """Hand over a frame; returns when the transport has taken it."""
@@ -167,7 +167,7 @@ class GrpcLine:
         if isinstance(message, pb.ShardMessage):
             return message
         if message is None:
-            # What the library hands over instead of bytes that are no message. The call goes on.
+            # What the library hands over instead of bytes that are not a message. The call goes on.
             self.drop()
             raise LineClosedError("INTERNAL", "a frame of the shard cannot be decoded")
         ended = await self._ended()
@@ -196,7 +196,7 @@ class GrpcLine:
         if self._call.done() and task is not None and not task.cancelling():
             raise await self._ended() from None
 
-    def _told(self, call: _Call) -> None:
+    def _finish(self, call: _Call) -> None:
         """The call has a status: once for the shard's, and perhaps once for the library's own."""
         code, text = _at_once(call.code()), _at_once(call.details()) or ""
         if text != LOST_STATUS and not self._status.done():
@@ -223,6 +223,6 @@ def _at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 
 def _looked_at(task: asyncio.Future[Any]) -> None:
-    """Nobody may be left to ask how it ended."""
+    """There may be no caller left to read how it ended."""
     if not task.cancelled():
         task.exception()

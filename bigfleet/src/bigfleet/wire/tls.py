@@ -1,6 +1,6 @@
 """Certificate, key and CA bundle of a client, looked at again when the files change.
 
-All three or none. The files are looked at no more often than every ten seconds, by whoever asks for
+All three or none. The files are looked at no more often than every ten seconds, by callers of
 `fresh`; a set that cannot be used leaves the last good one in place, is warned of once and tried
 again at every look: not every fault is in the files. Making a new channel of a fresh set is left to
 the owner of the channel.
@@ -57,7 +57,7 @@ class TlsFiles:
             chain = x509.load_pem_x509_certificates(cert)
             private = serialization.load_pem_private_key(key, password=None)
             bundle = x509.load_pem_x509_certificates(ca)
-            # Certificates are read as far as somebody asks: a damaged key shows only here.
+            # Certificates are read as far as needed: a damaged key shows only here.
             fits = private.public_key() == chain[0].public_key()
             ends = (_earliest(chain), _earliest(bundle))
         except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bigfleet.cli.all_in_one_settings import AllInOneSettings
+from bigfleet.cli.processes.all_in_one_settings import AllInOneSettings
 from bigfleet.observe.settings import SettingsError
 
 RUN = "from bigfleet.cli.main import main; main()"

@@ -13,7 +13,7 @@ import pytest
 from log_lines import Said, look_for, of_json, promised
 
 from bigfleet.cli.errors import FailureError
-from bigfleet.cli.process import process_command
+from bigfleet.cli.processes.process import process_command
 from bigfleet.shard.server.settings import ShardSettings
 
 PATIENCE = 90.0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bigfleet.kube.podspec import pod_resources
 from bigfleet.model import Requirement, RequirementOperator, matches_all
-from bigfleet.podcontroller.pods import Pod
+from bigfleet.podcontroller.pods import DemandPod
 from bigfleet.podcontroller.request import request_name
 from bigfleet.podcontroller.requirements import merged
 from kubeobjects import pod, read
@@ -54,7 +54,7 @@ def test_resources_are_the_highest_moment_of_a_pods_life(
     }
     if whole is not None:
         document["spec"]["resources"] = {"requests": {"cpu": str(whole)}}
-    found = read(Pod, document)
+    found = read(DemandPod, document)
 
     moments, running = [], 0
     for cpu, stays in inits:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet.kube import Change, ChangeKind
-from bigfleet.podcontroller.pods import Pod, UpcomingNode
+from bigfleet.podcontroller.pods import ArrivingNode, DemandPod
 from bigfleet.podcontroller.stuck import StuckPods
 from kubeobjects import pod, read
 
@@ -31,17 +31,17 @@ class World:
         self.due: list[float] = []
         self.stuck = StuckPods(AFTER, lambda: self.now)
 
-    def waiting(self) -> list[Pod]:
+    def waiting(self) -> list[DemandPod]:
         """Pods without a node, which their scheduler could not place since the beginning."""
         return [self.a_pod(name) for name in self.sizes if name not in self.placed]
 
-    def a_pod(self, name: str) -> Pod:
+    def a_pod(self, name: str) -> DemandPod:
         document = pod(name)
         since = datetime.fromtimestamp(BEGAN, UTC).isoformat()
         document["status"]["conditions"] = [
             {"type": "PodScheduled", "reason": "Unschedulable", "lastTransitionTime": since}
         ]
-        return read(Pod, document)
+        return read(DemandPod, document)
 
     def step(self) -> int:
         """A while passes; how many Pods are asked for again."""
@@ -70,7 +70,7 @@ class World:
 
     def told(self, phase: str, number: int) -> None:
         machine = {"metadata": {"name": f"un-{number}"}, "status": {"phase": phase}}
-        seen = read(UpcomingNode, machine)
+        seen = read(ArrivingNode, machine)
         self.stuck.machine_seen(Change(ChangeKind.CHANGED, f"un-{number}", None, seen))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.cli.dashboard_settings import DashboardSettings
+from bigfleet.cli.processes.dashboard_settings import DashboardSettings
 from commandline import run
 
 

@@ -10,10 +10,10 @@ import trustme
 
 from bigfleet import engine_warm_up
 from bigfleet.cli.doctor import cluster, here
-from bigfleet.cli.doctor.findings import Finding, Verdict
+from bigfleet.cli.doctor.findings import Finding, FindingKind
 from bigfleet.cli.doctor.fleet import look_at_fleet
 from bigfleet.kube import NotFoundError, UnreachableError
-from bigfleet.kube.errors import Status
+from bigfleet.kube.errors import ApiStatus
 from bigfleet.shard.server.settings import provider_site
 from bigfleet.wire.tls import TlsFiles
 from bigfleet_lab.fake import FakeProvider
@@ -47,7 +47,7 @@ def test_what_is_wrong_is_told_with_a_remedy_and_an_exit_code(tmp_path: Path) ->
     words = ("doctor", "--data-dir", str(tmp_path), "--coordinator", "127.0.0.1:1", "--quiet")
     result = run(*words)
     assert result.exit_code == 1
-    assert "wrong Coordinator: 127.0.0.1:1: nobody listens there" in result.stdout
+    assert "wrong Coordinator: 127.0.0.1:1: no process listens there" in result.stdout
     assert "-> check that it runs" in result.stdout
     assert "fine" not in result.stdout
 
@@ -59,19 +59,19 @@ def test_half_of_the_tls_files_is_bad_input() -> None:
 
 
 def test_an_old_python_is_refused() -> None:
-    assert here.python((3, 10, 1)).verdict is Verdict.WRONG
-    assert here.python((3, 13, 0)).verdict is Verdict.FINE
+    assert here.python((3, 10, 1)).verdict is FindingKind.WRONG
+    assert here.python((3, 13, 0)).verdict is FindingKind.FINE
 
 
 def test_the_engine_is_looked_for_where_it_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_warm_up, "is_warm", lambda: True)
-    assert here.engine().verdict is Verdict.FINE
+    assert here.engine().verdict is FindingKind.FINE
     monkeypatch.undo()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     empty = here.engine()
-    assert (empty.verdict, str(tmp_path) in empty.text) == (Verdict.NOTE, True)
+    assert (empty.verdict, str(tmp_path) in empty.text) == (FindingKind.NOTE, True)
 
 
 def test_a_port_that_somebody_has_is_worth_a_note() -> None:
@@ -79,19 +79,19 @@ def test_a_port_that_somebody_has_is_worth_a_note() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         number = taken.getsockname()[1]
-        assert here.port(number, "shard").verdict is Verdict.NOTE
-    assert here.port(number, "shard").verdict is Verdict.FINE
+        assert here.port(number, "shard").verdict is FindingKind.NOTE
+    assert here.port(number, "shard").verdict is FindingKind.FINE
 
 
 def test_a_store_that_is_no_store_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "coordinator.db"
-    assert [f.verdict for f in here.store(path)] == [Verdict.NOTE]
+    assert [f.verdict for f in here.store(path)] == [FindingKind.NOTE]
     path.touch()
     (empty,) = here.store(path)
-    assert (empty.verdict, "restore" in empty.remedy) == (Verdict.WRONG, True)
+    assert (empty.verdict, "restore" in empty.remedy) == (FindingKind.WRONG, True)
     path.write_bytes(b"this is no database, and it is long enough to be looked at" * 40)
     (found,) = here.store(path)
-    assert found.verdict is Verdict.WRONG
+    assert found.verdict is FindingKind.WRONG
     assert "restore" in found.remedy
 
 
@@ -122,15 +122,15 @@ async def test_a_provider_that_serves_is_fine_and_one_that_is_gone_is_not() -> N
         assert verdicts(found, f"Provider {fake.site.name}") == ["fine"]
     nobody = provider_site("127.0.0.1:1")
     gone = [f async for f in look_at_fleet([], ["127.0.0.1:1"], [nobody], None)]
-    assert [f.verdict for f in gone] == [Verdict.WRONG, Verdict.WRONG]
-    assert {f.text for f in gone} == {"127.0.0.1:1: nobody listens there"}
+    assert [f.verdict for f in gone] == [FindingKind.WRONG, FindingKind.WRONG]
+    assert {f.text for f in gone} == {"127.0.0.1:1: no process listens there"}
 
 
 def test_a_provider_is_named_as_to_a_shard(tmp_path: Path) -> None:
     at = ("--data-dir", str(tmp_path), "--quiet")
     result = run("doctor", *at, "--provider-addr", "fake=127.0.0.1:1@eu-1")
     assert result.exit_code == 1
-    assert "wrong Provider fake: 127.0.0.1:1: nobody listens there" in result.stdout
+    assert "wrong Provider fake: 127.0.0.1:1: no process listens there" in result.stdout
 
 
 @pytest.mark.parametrize("flag", ["--coordinator", "--shard", "--provider-addr"])
@@ -157,7 +157,7 @@ class OneCluster:
 
     async def read_path(self, path: str) -> bytes:
         if not self._kinds:
-            raise NotFoundError(Status(code=404, message="the server could not find it"))
+            raise NotFoundError(ApiStatus(code=404, message="the server could not find it"))
         return json.dumps({"resources": [{"name": kind} for kind in self._kinds]}).encode()
 
     async def create(self, _resource: object, body: dict[str, Any]) -> dict[str, Any]:
@@ -168,20 +168,20 @@ class OneCluster:
 async def test_missing_kinds_and_missing_rights_are_named() -> None:
     client: Any = OneCluster(("capacityrequests",), ("list",))
     kinds = await cluster.kinds(client)
-    assert kinds.verdict is Verdict.WRONG
+    assert kinds.verdict is FindingKind.WRONG
     assert "upcomingnodes, availablecapacities missing" in kinds.text
     bare: Any = OneCluster((), ())
-    assert (await cluster.kinds(bare)).verdict is Verdict.WRONG
+    assert (await cluster.kinds(bare)).verdict is FindingKind.WRONG
     whole: Any = OneCluster(cluster.KINDS, ())
-    assert (await cluster.kinds(whole)).verdict is Verdict.FINE
-    assert (await cluster.right(client, "", "pods", "list")).verdict is Verdict.FINE
+    assert (await cluster.kinds(whole)).verdict is FindingKind.FINE
+    assert (await cluster.right(client, "", "pods", "list")).verdict is FindingKind.FINE
     refused = await cluster.right(client, "", "pods/eviction", "create")
-    assert (refused.verdict, refused.text) == (Verdict.WRONG, "may not create pods/eviction")
+    assert (refused.verdict, refused.text) == (FindingKind.WRONG, "may not create pods/eviction")
 
 
 async def test_a_cluster_nobody_can_find_is_wrong(tmp_path: Path) -> None:
     found = [f async for f in cluster.look_at_cluster(str(tmp_path / "none"), "")]
-    assert [f.verdict for f in found] == [Verdict.WRONG]
+    assert [f.verdict for f in found] == [FindingKind.WRONG]
 
 
 def test_wrong_certificates_keep_no_other_look_from_being_taken(tmp_path: Path) -> None:
@@ -200,4 +200,4 @@ async def test_an_api_server_that_breaks_off_is_told(answer: str | Exception) ->
             return answer.encode()
 
     client: Any = Broken()
-    assert (await cluster.kinds(client)).verdict is Verdict.WRONG
+    assert (await cluster.kinds(client)).verdict is FindingKind.WRONG

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bigfleet.cli.doctor import here
-from bigfleet.cli.doctor.findings import Verdict
+from bigfleet.cli.doctor.findings import FindingKind
 from bigfleet.cli.lazy_commands import COMMANDS, LABORATORY, PROCESSES
 from commandline import run
 
@@ -76,4 +76,4 @@ def test_a_plan_needs_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_doctor_notes_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "numba")
-    assert here.engine().verdict is Verdict.NOTE
+    assert here.engine().verdict is FindingKind.NOTE

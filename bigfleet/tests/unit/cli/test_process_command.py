@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bigfleet.cli import process
+from bigfleet.cli.processes import process
 from bigfleet.observe.settings import ProcessSettings
 
 

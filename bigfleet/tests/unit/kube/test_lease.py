@@ -22,8 +22,8 @@ from bigfleet.kube import (
     Resource,
     UnreachableError,
 )
-from bigfleet.kube.errors import Status
-from bigfleet.kube.transport import Transport
+from bigfleet.kube.errors import ApiStatus
+from bigfleet.kube.transport import ApiTransport
 from kube_clients import LoopClock
 from sim.loop import virtual_loop
 
@@ -41,7 +41,7 @@ class Leases:
         """What an API server does with a merge patch that is bound to a version."""
         assert self.lease is not None
         if change["metadata"]["resourceVersion"] != str(self.version):
-            raise ConflictError(Status(code=409, reason="Conflict", message="modified"))
+            raise ConflictError(ApiStatus(code=409, reason="Conflict", message="modified"))
         return self.put({**self.lease["spec"], **change["spec"]})
 
     def put(self, spec: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Replica(KubeClient):
 
     def __init__(self, leases: Leases, name: str, times: LeaseTimes | None = None) -> None:
         config = ClusterConfig("http://nowhere", namespace="ours")
-        super().__init__(Transport(config, clock=LoopClock(), chance=Random(1)))
+        super().__init__(ApiTransport(config, clock=LoopClock(), chance=Random(1)))
         self.leases = leases
         self.cut_off = False
         self.led: list[tuple[float, float]] = []
@@ -67,7 +67,7 @@ class Replica(KubeClient):
     ) -> T:
         await self._travel(deadline)
         if self.leases.lease is None:
-            raise NotFoundError(Status(code=404))
+            raise NotFoundError(ApiStatus(code=404))
         return msgspec.convert(self.leases.lease, resource.struct)
 
     async def create(
@@ -75,7 +75,7 @@ class Replica(KubeClient):
     ) -> T:
         await self._travel(deadline)
         if self.leases.lease is not None:
-            raise AlreadyExistsError(Status(code=409))
+            raise AlreadyExistsError(ApiStatus(code=409))
         assert isinstance(body, Mapping)
         spec = body["spec"]
         assert isinstance(spec, dict)

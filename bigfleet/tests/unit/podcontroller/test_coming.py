@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bigfleet.kube import Change, ChangeKind
-from bigfleet.podcontroller.coming import LONGEST_S, REMEMBERED, ComingNodes
-from bigfleet.podcontroller.pods import NeedRef, Node, UpcomingNode
+from bigfleet.podcontroller.arrivals import LONGEST_S, REMEMBERED, ComingNodes
+from bigfleet.podcontroller.pods import ArrivingNode, RequestNeed, WatchedNode
 from kubeobjects import node, read
 
-NEED = NeedRef("p" * 32)
+NEED = RequestNeed("p" * 32)
 NOW = 1_750_000_000.0
 
 
@@ -32,14 +32,14 @@ def put(coming: ComingNodes, name: str, phase: str, started: float = NOW, **more
             "nodeRef": {"name": more.get("node", f"n-{name}")},
         },
     }
-    coming.machine_seen(Change(ChangeKind.ADDED, name, None, read(UpcomingNode, document)))
+    coming.machine_seen(Change(ChangeKind.ADDED, name, None, read(ArrivingNode, document)))
 
 
 def ready(coming: ComingNodes, name: str, since: float | None) -> None:
     document = node(name, ready=since is not None)
     if since is not None:
         document["status"]["conditions"][0]["lastTransitionTime"] = moment(since)
-    coming.node_seen(Change(ChangeKind.ADDED, name, None, read(Node, document)))
+    coming.node_seen(Change(ChangeKind.ADDED, name, None, read(WatchedNode, document)))
 
 
 def went(coming: ComingNodes, name: str) -> None:
@@ -79,8 +79,8 @@ def test_no_need_and_an_unnamed_one_have_nothing_on_its_way() -> None:
     coming = ComingNodes(lambda: NOW)
     put(coming, "m-1", "Provisioning")
     assert coming.of(None) is None
-    assert coming.of(NeedRef("")) is None
-    assert coming.of(NeedRef(NEED.profile, "a gang")) is None
+    assert coming.of(RequestNeed("")) is None
+    assert coming.of(RequestNeed(NEED.profile, "a gang")) is None
 
 
 def test_the_first_one_is_the_one_that_comes_for_the_longest_time() -> None:
@@ -118,5 +118,5 @@ def test_what_is_expected_is_the_median_of_the_newest_nodes_of_the_type() -> Non
 def test_times_that_cannot_be_read_are_left_out() -> None:
     coming = ComingNodes(lambda: NOW)
     document = {"metadata": {"name": "m"}, "status": {"provisioningStartTime": "yesterday"}}
-    coming.machine_seen(Change(ChangeKind.ADDED, "m", None, read(UpcomingNode, document)))
+    coming.machine_seen(Change(ChangeKind.ADDED, "m", None, read(ArrivingNode, document)))
     assert coming.of(NEED) is None

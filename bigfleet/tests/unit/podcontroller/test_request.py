@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bigfleet.podcontroller.demand import Verdict, verdict
+from bigfleet.podcontroller.demand import PodRole, verdict
 from bigfleet.podcontroller.errors import DefaultsError
 from bigfleet.podcontroller.penalties import read_defaults
-from bigfleet.podcontroller.pods import Pod
+from bigfleet.podcontroller.pods import DemandPod
 from bigfleet.podcontroller.request import Translation, request_name, translate
 from kubeobjects import pod, read
 
@@ -18,7 +18,7 @@ SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z
 
 
 def of(document: dict[str, Any], **defaults: dict[str, str]) -> Translation:
-    return translate(read(Pod, document), defaults)
+    return translate(read(DemandPod, document), defaults)
 
 
 def spec_of(document: dict[str, Any], **defaults: dict[str, str]) -> dict[str, Any]:
@@ -28,8 +28,8 @@ def spec_of(document: dict[str, Any], **defaults: dict[str, str]) -> dict[str, A
     return spec
 
 
-def judged(document: dict[str, Any], *, foreign: bool = False) -> Verdict:
-    return verdict(read(Pod, document), on_foreign_node=foreign)
+def judged(document: dict[str, Any], *, foreign: bool = False) -> PodRole:
+    return verdict(read(DemandPod, document), on_foreign_node=foreign)
 
 
 def test_a_request_belongs_to_its_pod() -> None:
@@ -40,7 +40,13 @@ def test_a_request_belongs_to_its_pod() -> None:
         "namespace": "default",
         "labels": {"bigfleet.lucy.sh/owned-by-pod": "8f1c"},
         "ownerReferences": [
-            {"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "8f1c", "controller": True}
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": "web-0",
+                "uid": "8f1c",
+                "controller": True,
+            }
         ],
     }
     assert request["spec"] == {
@@ -133,29 +139,29 @@ def test_a_pod_that_can_run_nowhere_asks_for_nothing_and_says_why() -> None:
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        (pod(), Verdict.DEMAND),
-        (pod(node="n-1", phase="Running"), Verdict.DEMAND),
-        (pod(phase="Succeeded"), Verdict.TERMINAL),
-        (pod(phase="Failed"), Verdict.TERMINAL),
-        (pod(deleted=True), Verdict.LEAVING),
-        (pod(annotations={"kubernetes.io/config.mirror": "x"}), Verdict.SKIPPED),
-        (pod(annotations={"kubernetes.io/config.source": "file"}), Verdict.SKIPPED),
-        (pod(annotations={"kubernetes.io/config.source": "api"}), Verdict.DEMAND),
-        (pod(owner="DaemonSet"), Verdict.SKIPPED),
-        (pod(owner="Node"), Verdict.SKIPPED),
-        (pod(owner="ReplicaSet"), Verdict.DEMAND),
-        (pod(annotations={"bigfleet.lucy.sh/ignore": "true"}), Verdict.IGNORED),
-        (pod(annotations={"bigfleet.lucy.sh/ignore": "false"}), Verdict.DEMAND),
-        (pod(schedulingGates=[{"name": "wait"}]), Verdict.GATED),
-        (pod(schedulingGates=[]), Verdict.DEMAND),
+        (pod(), PodRole.DEMAND),
+        (pod(node="n-1", phase="Running"), PodRole.DEMAND),
+        (pod(phase="Succeeded"), PodRole.TERMINAL),
+        (pod(phase="Failed"), PodRole.TERMINAL),
+        (pod(deleted=True), PodRole.LEAVING),
+        (pod(annotations={"kubernetes.io/config.mirror": "x"}), PodRole.SKIPPED),
+        (pod(annotations={"kubernetes.io/config.source": "file"}), PodRole.SKIPPED),
+        (pod(annotations={"kubernetes.io/config.source": "api"}), PodRole.DEMAND),
+        (pod(owner="DaemonSet"), PodRole.SKIPPED),
+        (pod(owner="Node"), PodRole.SKIPPED),
+        (pod(owner="ReplicaSet"), PodRole.DEMAND),
+        (pod(annotations={"bigfleet.lucy.sh/ignore": "true"}), PodRole.IGNORED),
+        (pod(annotations={"bigfleet.lucy.sh/ignore": "false"}), PodRole.DEMAND),
+        (pod(schedulingGates=[{"name": "wait"}]), PodRole.GATED),
+        (pod(schedulingGates=[]), PodRole.DEMAND),
     ],
 )
-def test_which_pods_are_demand(document: dict[str, Any], expected: Verdict) -> None:
+def test_which_pods_are_demand(document: dict[str, Any], expected: PodRole) -> None:
     assert judged(document) is expected
 
 
 def test_a_pod_on_a_node_that_was_there_before_is_no_demand() -> None:
-    assert judged(pod(node="old"), foreign=True) is Verdict.FOREIGN
+    assert judged(pod(node="old"), foreign=True) is PodRole.FOREIGN
 
 
 def test_the_file_of_defaults_is_checked(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bigfleet.podcontroller.pods import Pod
-from bigfleet.podcontroller.requirements import ANYWHERE, Wanted, wanted_nodes
+from bigfleet.podcontroller.pods import DemandPod
+from bigfleet.podcontroller.requirements import ANYWHERE, NodeRequirements, wanted_nodes
 from kubeobjects import pod, read
 
 Expressions = list[tuple[Any, ...]]
@@ -18,7 +18,7 @@ def term(*expressions: tuple[Any, ...]) -> dict[str, Any]:
     }
 
 
-def wanted(*terms: dict[str, Any], selector: dict[str, str] | None = None) -> Wanted:
+def wanted(*terms: dict[str, Any], selector: dict[str, str] | None = None) -> NodeRequirements:
     spec: dict[str, Any] = {}
     if selector:
         spec["nodeSelector"] = selector
@@ -26,10 +26,10 @@ def wanted(*terms: dict[str, Any], selector: dict[str, str] | None = None) -> Wa
         required = {"nodeSelectorTerms": list(terms)}
         name = "requiredDuringSchedulingIgnoredDuringExecution"
         spec["affinity"] = {"nodeAffinity": {name: required}}
-    return wanted_nodes(read(Pod, pod(**spec)).spec)
+    return wanted_nodes(read(DemandPod, pod(**spec)).spec)
 
 
-def texts(found: Wanted) -> list[str]:
+def texts(found: NodeRequirements) -> list[str]:
     assert found.requirements is not None
     return [f"{r.key} {r.operator} {','.join(r.values)}".strip() for r in found.requirements]
 

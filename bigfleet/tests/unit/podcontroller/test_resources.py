@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bigfleet.kube.podspec import pod_resources
-from bigfleet.podcontroller.pods import Pod
+from bigfleet.podcontroller.pods import DemandPod
 from kubeobjects import pod, read
 
 
@@ -18,7 +18,7 @@ def taken(**spec: Any) -> dict[str, int]:
     document = pod()
     document["status"].update(spec.pop("status", {}))
     document["spec"].update(spec)
-    read_pod = read(Pod, document)
+    read_pod = read(DemandPod, document)
     return pod_resources(read_pod.spec, read_pod.status)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.wire.causes import shortly
+from bigfleet.wire.connect_errors import shortly
 
 REFUSED = (
     "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect "
@@ -13,7 +13,7 @@ REFUSED = (
 @pytest.mark.parametrize(
     ("code", "detail", "words"),
     [
-        ("UNAVAILABLE", REFUSED, "nobody listens there"),
+        ("UNAVAILABLE", REFUSED, "no process listens there"),
         ("UNAVAILABLE", "DNS resolution failed for x:1", "the name cannot be resolved"),
         ("UNAVAILABLE", "errors resolving a=b:1: [x]", "the name cannot be resolved"),
         ("UNAVAILABLE", "the leader\nis being elected", "the leader is being elected"),

@@ -8,7 +8,7 @@ from typing import Any, cast
 import grpc
 import pytest
 
-from bigfleet.wire.session import LOST_STATUS, GrpcLine, LineClosedError, Pauses
+from bigfleet.wire.session import LOST_STATUS, GrpcLine, LineClosedError, SessionBackoff
 from sim.loop import virtual_loop
 
 Status = tuple[grpc.StatusCode, str]
@@ -78,7 +78,7 @@ def test_the_first_word_of_a_shard_stands() -> None:
 
 
 def test_pauses_grow_while_another_takes_over_or_may_have() -> None:
-    pauses = Pauses(Random(1))
+    pauses = SessionBackoff(Random(1))
     for bound in (0.5, 1.0):
         assert bound / 2 <= pauses.after(good=True, code="ABORTED") <= bound
     for bound in (2.0, 4.0):

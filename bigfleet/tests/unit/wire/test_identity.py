@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtensionOID
 
-from bigfleet.wire.identity import NOBODY, name_in
+from bigfleet.wire.identity import NO_NAME, name_in
 
 
 def certificate(names: bytes) -> bytes:
@@ -58,4 +58,4 @@ def test_the_single_name_of_ours_is_who_it_is() -> None:
     ids=["two", "none of ours", "a name of a kind nobody reads", "no text", "no names"],
 )
 def test_anything_else_is_nobody(names: bytes) -> None:
-    assert name_in(certificate(names)) == NOBODY
+    assert name_in(certificate(names)) == NO_NAME

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bigfleet.cli.errors import FailureError, InputError
-from bigfleet.cli.helping import HelpfulCommand, HelpfulGroup, examples
+from bigfleet.cli.help_format import HelpfulCommand, HelpfulGroup, examples
 from bigfleet.cli.output import (
     Form,
     Output,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-import bigfleet.wire.floor  # noqa: F401 - before grpc
+import bigfleet.wire.grpc_env  # noqa: F401 - before grpc
 
 # isort: split
 import grpc

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-import bigfleet.wire.floor  # noqa: F401 - before grpc
+import bigfleet.wire.grpc_env  # noqa: F401 - before grpc
 
 # isort: split
 import grpc

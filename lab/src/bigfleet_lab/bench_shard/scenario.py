@@ -8,9 +8,8 @@ from typing import Final
 
 from bigfleet.model import Machine, Need
 from bigfleet.scenario.world import machines_of
-from bigfleet.wire.machines import metadata_from_stamp
+from bigfleet.wire.machines import machine_to_proto, metadata_from_stamp
 from bigfleet.wire.needs import need_to_proto
-from bigfleet.wire.records import machine_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2
 from bigfleet_lab.simulate.workloads import make_workload
 

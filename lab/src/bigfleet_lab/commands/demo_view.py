@@ -17,7 +17,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from bigfleet.cli.output import plain, table
-from bigfleet.cli.plan_table import STYLES
+from bigfleet.cli.plan.table import STYLES
 from bigfleet.decision import ActionKind, Plan
 from bigfleet.model import CapacityType, MachineState
 from bigfleet.model.columns import Flag

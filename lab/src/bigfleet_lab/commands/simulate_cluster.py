@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bigfleet.cli.errors import FailureError, InputError
-from bigfleet.cli.helping import examples
+from bigfleet.cli.help_format import examples
 from bigfleet.cli.output import Form, Output, Quiet, out, plain, print_document, table
 
 if TYPE_CHECKING:

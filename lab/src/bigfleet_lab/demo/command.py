@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from bigfleet.cli.helping import HelpfulCommand, HelpfulGroup, examples
+from bigfleet.cli.help_format import HelpfulCommand, HelpfulGroup, examples
 from bigfleet.cli.output import Form, Output, err, out, plain, print_document, table
 from bigfleet_lab.demo.layout import Addresses, Layout, Part
 from bigfleet_lab.demo.scenarios import SCENARIOS

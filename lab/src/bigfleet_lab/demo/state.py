@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from bigfleet.cli.data_folder import FORM_FILE
 from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.processes.data_folder import FORM_FILE
 
 FORM: Final = "1"
 _LOCK: Final = "demo.lock"

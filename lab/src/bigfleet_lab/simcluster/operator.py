@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from random import Random
 
-from bigfleet.wire.session import LineClosedError, Pauses
+from bigfleet.wire.session import LineClosedError, SessionBackoff
 from bigfleet_lab.simcluster.changing import Curve, Step
 from bigfleet_lab.simcluster.cluster import SimCluster
 from bigfleet_lab.simcluster.ports import Dial
@@ -28,7 +28,7 @@ class SimOperator:
         await asyncio.sleep(delay)
         for step in curve:
             self.cluster.agenda.after(step.at_seconds, partial(self._step, step))
-        pauses = Pauses(self._rng)
+        pauses = SessionBackoff(self._rng)
         try:
             while True:
                 good, code, text = await self._converse()

@@ -14,7 +14,7 @@ import contextlib
 from collections import deque
 from typing import Final
 
-from bigfleet.wire.session import Comparing, Line
+from bigfleet.wire.session import ComparisonSupport, Line
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import PROTOCOL
 from bigfleet_lab.simcluster.changing import Change
@@ -37,7 +37,7 @@ class Session:
         self._node_news = asyncio.Event()
         self._rollup_due = False
         self._sent: dict[int, float] = {}
-        self._comparing = Comparing(cluster.behaviour.rollup_seconds)
+        self._comparing = ComparisonSupport(cluster.behaviour.rollup_seconds)
         self.greeted = False
         """The shard acknowledged the Hello."""
         self.good = False

@@ -210,7 +210,7 @@ async def test_a_run_without_a_shard_says_what_is_wrong() -> None:
     options = RunOptions("127.0.0.1:1", clusters=2, rows=1, duration_seconds=1.0)
     summary = await simulate(options, lambda line: None)
     assert not summary.ok
-    assert summary.trouble == "nobody listens there"
+    assert summary.trouble == "no process listens there"
     assert ("last trouble", summary.trouble) in summary.lines()
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from bigfleet.cli.all_in_one_settings import AllInOneSettings
 from bigfleet.cli.errors import FailureError, InputError
+from bigfleet.cli.processes.all_in_one_settings import AllInOneSettings
 from bigfleet_lab.demo.command import app as demo_app
 from bigfleet_lab.demo.command import print_welcome, typed
 from bigfleet_lab.demo.control import Control, ask, listen

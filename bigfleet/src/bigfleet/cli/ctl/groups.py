@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import typer
 
 from bigfleet.cli.errors import STOPPED, CommandError, InputError
-from bigfleet.cli.helping import HelpfulGroup
+from bigfleet.cli.help_format import HelpfulGroup
 
 PROGRAM: Final = "bigfleetctl"
 _STAY: Final = frozenset({"--help", "--version", "--install-completion", "--show-completion"})
@@ -46,7 +46,7 @@ class CtlGroup(HelpfulGroup):
         try:
             args = hoist(args, valued, switches, self.program)
         except InputError:
-            # Somebody who asks the shell for completions is not done typing.
+            # A shell that asks for completions has an unfinished line.
             if not ctx.resilient_parsing:
                 raise
         return super().parse_args(ctx, args)

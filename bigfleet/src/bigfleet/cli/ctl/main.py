@@ -14,26 +14,23 @@ from typing import Annotated, Final
 
 import typer
 
-from bigfleet.cli.ctl import (
+from bigfleet.cli.ctl.context import DEFAULT_COORDINATOR, Ctl, Edge, Options, addresses
+from bigfleet.cli.ctl.coordinators import (
     domains,
-    machines,
-    needs,
-    pausing,
     providers,
     quotas,
     rebalancing,
     registry,
     snapshots,
-    status,
-    watching,
 )
-from bigfleet.cli.ctl.asking import DEFAULT_COORDINATOR, Ctl, Edge, Options, addresses
 from bigfleet.cli.ctl.groups import PROGRAM, CtlGroup
-from bigfleet.cli.helping import HelpfulCommand, examples
+from bigfleet.cli.ctl.shards import decisions, machines, needs, pause
+from bigfleet.cli.ctl.status import command
+from bigfleet.cli.help_format import HelpfulCommand, examples
 from bigfleet.cli.output import Output, out
 
 _WIDE: Final = 200
-"""Columns of a table nobody looks at: a program that reads it wants whole words."""
+"""Columns of a table that is piped: a program that reads it wants whole words."""
 
 app = typer.Typer(
     name=PROGRAM,
@@ -54,7 +51,7 @@ _COMMANDS: Final[tuple[tuple[str, str, Callable[..., None], str], ...]] = (
     (
         "Look first",
         "status",
-        status.status,
+        command.status,
         "status | status --wait 60s | status --shard-addr s-1:7780",
     ),
     (
@@ -63,7 +60,7 @@ _COMMANDS: Final[tuple[tuple[str, str, Callable[..., None], str], ...]] = (
         needs.inspect_needs,
         "inspect-needs --unmet | inspect-needs --shard s-1 --cluster shop --output json",
     ),
-    ("Look first", "watch", watching.watch, "watch | watch --shard s-1 --kind preempt"),
+    ("Look first", "watch", decisions.watch, "watch | watch --shard s-1 --kind preempt"),
     ("Shards and clusters", "list-shards", registry.list_shards, "list-shards"),
     ("Shards and clusters", "remove-shard", registry.remove_shard, "remove-shard s-3"),
     (
@@ -83,10 +80,10 @@ _COMMANDS: Final[tuple[tuple[str, str, Callable[..., None], str], ...]] = (
     (
         "Shards and clusters",
         "pause",
-        pausing.pause,
+        pause.pause,
         "pause --shard s-1 --reason 'network work' | pause --all",
     ),
-    ("Shards and clusters", "resume", pausing.resume, "resume --shard s-1"),
+    ("Shards and clusters", "resume", pause.resume, "resume --shard s-1"),
     (
         "Machines",
         "list-machines",
@@ -156,8 +153,8 @@ for _panel, _name, _command, _examples in _COMMANDS:
 app.add_typer(snapshots.app, name="snapshot", rich_help_panel="Backup")
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"{PROGRAM} {distribution_version('bigfleet')}")
         raise typer.Exit
 
@@ -241,7 +238,7 @@ def main() -> None:
     try:
         app(prog_name=PROGRAM)
     except BrokenPipeError:
-        # Whoever read us has seen enough; what is still buffered must not complain on exit.
+        # The reader closed the pipe; what is still buffered must not complain on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

@@ -48,21 +48,21 @@ async def look_at_cluster(kubeconfig: str, context: str) -> AsyncIterator[Findin
             yield await right(client, group, resource, verb)
 
 
-def version(said: dict[str, Any]) -> Finding:
+def version(reply: dict[str, Any]) -> Finding:
     """Whether the API server is new enough."""
-    minor = re.match(r"\d+", str(said.get("minor", "")))
-    told = f"Kubernetes {said.get('gitVersion', 'of unknown version')}"
-    if minor is None or (str(said.get("major")) == "1" and int(minor[0]) < OLDEST):
-        return wrong("API server", told, f"use Kubernetes 1.{OLDEST} or newer")
-    return fine("API server", told)
+    minor = re.match(r"\d+", str(reply.get("minor", "")))
+    release = f"Kubernetes {reply.get('gitVersion', 'of unknown version')}"
+    if minor is None or (str(reply.get("major")) == "1" and int(minor[0]) < OLDEST):
+        return wrong("API server", release, f"use Kubernetes 1.{OLDEST} or newer")
+    return fine("API server", release)
 
 
 async def kinds(client: KubeClient) -> Finding:
     """Whether the custom resources are installed."""
     remedy = "install the CRDs: kubectl apply -f api/crd, or the operator's chart"
     try:
-        said = json.loads(await client.read_path(f"/apis/{GROUP}/{VERSION}"))
-        there = {str(each.get("name")) for each in said.get("resources", ())}
+        reply = json.loads(await client.read_path(f"/apis/{GROUP}/{VERSION}"))
+        there = {str(each.get("name")) for each in reply.get("resources", ())}
     except (KubeError, ValueError, AttributeError) as error:
         return wrong("Custom resources", f"{GROUP}/{VERSION}: {error}", remedy)
     missing = [kind for kind in KINDS if kind not in there]
@@ -74,11 +74,11 @@ async def kinds(client: KubeClient) -> Finding:
 async def right(client: KubeClient, group: str, resource: str, verb: str) -> Finding:
     """Whether this user may do one thing."""
     plural, _, part = resource.partition("/")
-    asked = {"group": group, "resource": plural, "subresource": part, "verb": verb}
+    access = {"group": group, "resource": plural, "subresource": part, "verb": verb}
     body = {
         "apiVersion": REVIEWS.api_version,
         "kind": REVIEWS.kind,
-        "spec": {"resourceAttributes": {key: text for key, text in asked.items() if text}},
+        "spec": {"resourceAttributes": {key: text for key, text in access.items() if text}},
     }
     what = f"{verb} {resource}"
     try:

@@ -1,4 +1,4 @@
-"""`bigfleet doctor`: take every look, print what was found, and how to mend what is wrong."""
+"""`bigfleet doctor`: run every check, print what was found, and how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bigfleet.cli.ctl.asking import addresses
-from bigfleet.cli.doctor.findings import Finding, Verdict
+from bigfleet.cli.ctl.context import addresses
+from bigfleet.cli.doctor.findings import Finding, FindingKind
 from bigfleet.cli.errors import FailureError, InputError
 from bigfleet.cli.extras import KUBERNETES, require
-from bigfleet.cli.helping import examples
+from bigfleet.cli.help_format import examples
 from bigfleet.cli.output import Form, Output, out, plain, print_document, stage
 
 if TYPE_CHECKING:
@@ -24,7 +24,11 @@ EXAMPLES: Final = examples(
     "bigfleet doctor --coordinator 127.0.0.1:7790",
     "bigfleet doctor --kubeconfig ~/.kube/config --output json",
 )
-_STYLES: Final = {Verdict.FINE: "green", Verdict.NOTE: "yellow", Verdict.WRONG: "bold red"}
+_STYLES: Final = {
+    FindingKind.FINE: "green",
+    FindingKind.NOTE: "yellow",
+    FindingKind.WRONG: "bold red",
+}
 
 
 def doctor(
@@ -49,7 +53,7 @@ def doctor(
     output: Form = Output.TABLE,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only what is wrong.")] = False,
 ) -> None:
-    """Check an installation, and say how to mend what is wrong. Changes nothing."""
+    """Check an installation, and say how to fix what is wrong. Changes nothing."""
     coordinators = addresses(coordinator, "--coordinator")
     shards = addresses(shard, "--shard")
     with stage("Looking", quiet=quiet):
@@ -59,14 +63,14 @@ def doctor(
                 (tls_cert, tls_key, tls_ca), kubeconfig, context,
             )
         )  # fmt: skip
-    told = [each for each in found if not quiet or each.verdict is Verdict.WRONG]
+    shown = [each for each in found if not quiet or each.verdict is FindingKind.WRONG]
     if output is Output.TABLE:
-        print_findings(told)
+        print_findings(shown)
     else:
-        print_document([finding.document() for finding in told], output)
-    bad = sum(finding.verdict is Verdict.WRONG for finding in found)
+        print_document([finding.document() for finding in shown], output)
+    bad = sum(finding.verdict is FindingKind.WRONG for finding in found)
     if bad:
-        raise FailureError(f"{bad} of {len(found)} looks found something wrong")
+        raise FailureError(f"{bad} of {len(found)} checks failed")
 
 
 async def _look(
@@ -92,7 +96,7 @@ async def _look(
     try:
         credentials = files.read() if files is not None else None
     except TlsFilesError:
-        # Told already; with such files nobody of the fleet can be asked.
+        # Reported already; with such files no process of the fleet can be called.
         coordinators, shards, sites, credentials = [], [], [], None
     found += [f async for f in look_at_fleet(coordinators, shards, sites, credentials)]
     if kubeconfig or context:

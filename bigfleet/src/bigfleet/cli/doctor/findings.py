@@ -1,4 +1,4 @@
-"""What a look at an installation gives."""
+"""What a check of an installation gives."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class FindingKind(StrEnum):
     """How it is."""
 
     FINE = "fine"
     NOTE = "note"
-    """Nothing is wrong, but somebody may want to know."""
+    """Nothing is wrong, but worth knowing."""
     WRONG = "wrong"
 
 
@@ -20,7 +20,7 @@ class Finding:
     """One thing that was looked at. What is wrong comes with a remedy."""
 
     about: str
-    verdict: Verdict
+    verdict: FindingKind
     text: str
     remedy: str = ""
 
@@ -36,14 +36,14 @@ class Finding:
 
 def fine(about: str, text: str) -> Finding:
     """As it should be."""
-    return Finding(about, Verdict.FINE, text)
+    return Finding(about, FindingKind.FINE, text)
 
 
 def note(about: str, text: str, remedy: str = "") -> Finding:
     """Worth knowing."""
-    return Finding(about, Verdict.NOTE, text, remedy)
+    return Finding(about, FindingKind.NOTE, text, remedy)
 
 
 def wrong(about: str, text: str, remedy: str) -> Finding:
-    """To be mended."""
-    return Finding(about, Verdict.WRONG, text, remedy)
+    """To be fixed."""
+    return Finding(about, FindingKind.WRONG, text, remedy)

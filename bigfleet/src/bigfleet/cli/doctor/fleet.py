@@ -1,4 +1,4 @@
-"""Who answers: the coordinator and its shards, shards' providers, and whoever is named."""
+"""Which processes answer: the coordinator, its shards, shards' providers, and named addresses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bigfleet.cli.doctor.findings import Finding, fine, note, wrong
 from bigfleet.provider import ProviderSite
-from bigfleet.wire.causes import shortly
 from bigfleet.wire.channel import open_channel
+from bigfleet.wire.connect_errors import shortly
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import coordinator_pb2_grpc, shardread_pb2, shardread_pb2_grpc
 from bigfleet_base.addresses import AddressError, shard_address
@@ -38,7 +38,9 @@ async def look_at_fleet(
                 if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
                     yield fine("Coordinator", f"{address} follows")
                 else:
-                    yield wrong("Coordinator", f"{address}: {said(error)}", remedy_of(error))
+                    yield wrong(
+                        "Coordinator", f"{address}: {failure_text(error)}", remedy_of(error)
+                    )
                 continue
         led = True
         count = len(answer.shards)
@@ -46,7 +48,7 @@ async def look_at_fleet(
         yield fine("Coordinator", f"{address} leads {shards}")
         if not answer.shards:
             remedy = "start one with `bigfleet shard --coordinator-addr ...`"
-            yield wrong("Shards", "none has registered: nobody decides anything", remedy)
+            yield wrong("Shards", "none has registered, so nothing is decided", remedy)
         for entry in answer.shards:
             try:
                 address = shard_address(entry.shard_id, entry.address, "--shard")
@@ -74,7 +76,7 @@ async def look_at_shard(
         try:
             status = await stub.GetStatus(shardread_pb2.GetStatusRequest(), timeout=_SECONDS)
         except grpc.aio.AioRpcError as error:
-            yield wrong("Shard", f"{address}: {said(error)}", remedy_of(error))
+            yield wrong("Shard", f"{address}: {failure_text(error)}", remedy_of(error))
             return
     name = f"Shard {status.shard_id}"
     if status.paused:
@@ -109,13 +111,13 @@ async def look_at_provider(
         try:
             answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=_SECONDS)
         except grpc.aio.AioRpcError as error:
-            return wrong(about, f"{site.address}: {said(error)}", remedy_of(error))
+            return wrong(about, f"{site.address}: {failure_text(error)}", remedy_of(error))
     if answer.status == health_pb2.HealthCheckResponse.SERVING:
         return fine(about, f"{site.address} serves")
     return wrong(about, f"{site.address} does not serve yet", "see its /readyz, and its log")
 
 
-def said(error: grpc.aio.AioRpcError) -> str:
+def failure_text(error: grpc.aio.AioRpcError) -> str:
     """A failed call in one line."""
     if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
         return f"no answer within {_SECONDS:g} s"
@@ -130,6 +132,6 @@ def remedy_of(error: grpc.aio.AioRpcError) -> str:
         case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.DEADLINE_EXCEEDED:
             return "check that it runs, its address, and whether both sides use TLS or neither"
         case grpc.StatusCode.UNIMPLEMENTED:
-            return "check the address: somebody else listens there, or an older version"
+            return "check the address: another program listens there, or an older version"
         case _:
             return "read its log"

@@ -49,10 +49,10 @@ def look_here(data_dir: Path, tls: TlsFiles | None) -> Iterator[Finding]:
 
 def python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
     """Whether this Python will do."""
-    told = f"{platform.python_implementation()} {'.'.join(map(str, version))}"
+    text = f"{platform.python_implementation()} {'.'.join(map(str, version))}"
     if version < (3, 11):
-        return wrong("Python", told, "install Python 3.11 or newer")
-    return fine("Python", told)
+        return wrong("Python", text, "install Python 3.11 or newer")
+    return fine("Python", text)
 
 
 def engine() -> Finding:
@@ -78,11 +78,11 @@ def folder(data_dir: Path) -> Iterator[Finding]:
         text = f"{near} cannot be written: {error.strerror}"
         yield wrong("Data folder", text, "change its rights, or name another with --data-dir")
     free = shutil.disk_usage(near).free
-    told = f"{free / (1 << 30):,.1f} GiB free at {near}"
+    text = f"{free / (1 << 30):,.1f} GiB free at {near}"
     if free < _LEAST_DISK:
-        yield wrong("Disk", told, "make room: a full disk stops store and journal")
+        yield wrong("Disk", text, "make room: a full disk stops store and journal")
     else:
-        yield fine("Disk", told)
+        yield fine("Disk", text)
 
 
 def store(path: Path) -> Iterator[Finding]:
@@ -96,15 +96,15 @@ def store(path: Path) -> Iterator[Finding]:
         return
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2.0) as opened:
-            said = opened.execute("PRAGMA quick_check").fetchone()[0]
+            result = opened.execute("PRAGMA quick_check").fetchone()[0]
         opened.close()
     except sqlite3.Error as error:
-        said = str(error)
-    if said == "ok":
+        result = str(error)
+    if result == "ok":
         yield fine("Store", f"{path} is whole")
     else:
         remedy = "stop the coordinator and restore a snapshot: bigfleetctl snapshot restore"
-        yield wrong("Store", f"{path}: {said}", remedy)
+        yield wrong("Store", f"{path}: {result}", remedy)
 
 
 def port(number: int, what: str) -> Finding:
@@ -125,13 +125,13 @@ def certificates(files: TlsFiles) -> Iterator[Finding]:
         yield wrong("TLS", str(error), "name files that belong together, and that can be read")
         return
     left = leaf.not_valid_after_utc - datetime.now(UTC)
-    told = f"{files.cert} ends {leaf.not_valid_after_utc:%Y-%m-%d}"
+    text = f"{files.cert} ends {leaf.not_valid_after_utc:%Y-%m-%d}"
     if left < timedelta(0):
-        yield wrong("TLS", f"{told}: it is over", "renew it; processes read it again themselves")
+        yield wrong("TLS", f"{text}: it is over", "renew it; processes read it again themselves")
     elif left < _SOON:
-        yield wrong("TLS", f"{told}: in {left.days} days", "renew it now")
+        yield wrong("TLS", f"{text}: in {left.days} days", "renew it now")
     else:
-        yield fine("TLS", told)
+        yield fine("TLS", text)
     found = identities(leaf)
     if len(found) == 1:
         yield fine("Identity", found[0])

@@ -33,7 +33,7 @@ from bigfleet.coordinator.store.errors import SnapshotError, SnapshotMissingErro
 from bigfleet.wire.identity import (
     COORDINATOR_ADMIN,
     COORDINATOR_READ,
-    NOBODY,
+    NO_NAME,
     Surface,
     coordinator_report,
     identity_of,
@@ -66,7 +66,7 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
     async def report(self, request: pb.ShardReport, context: Context) -> bytes:
         """The same, with an answer that is encoded already."""
         await self._leader_state(context)
-        if identity_of(context) == NOBODY:
+        if identity_of(context) == NO_NAME:
             self._coordinator.metrics.identity_rejected("shard")
             await refuse_nameless(context, "ReportShard", "coordinator rejected shard identity")
         if not request.shard_id:

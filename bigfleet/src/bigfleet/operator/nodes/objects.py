@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from bigfleet.kube.objects import DAEMON_SETS, NODES, PODS, Partial
-from bigfleet.kube.podspec import Amounts, Condition, Container
+from bigfleet.kube.podspec import Container, ContainerResources, PodCondition
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -44,7 +44,7 @@ class NodeSpec(Partial, frozen=True, kw_only=True):
 class NodeStatus(Partial, frozen=True, kw_only=True):
     """How a Node is."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
 
 
 class Node(Partial, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ class TemplateSpec(Partial, frozen=True, kw_only=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: dict[str, str] | None = None
-    resources: Amounts | None = None
+    resources: ContainerResources | None = None
     node_selector: dict[str, str] = msgspec.field(default_factory=dict)
     affinity: Affinity | None = None
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from bigfleet.operator.ports import Dial
 from bigfleet.operator.session.session import Host, Rhythm, Session
-from bigfleet.wire.session import LineClosedError, Pauses
+from bigfleet.wire.session import LineClosedError, SessionBackoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 _log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Connection:
 
     async def run(self) -> None:
         """Stay connected until cancelled."""
-        pauses = Pauses(self._rng)
+        pauses = SessionBackoff(self._rng)
         try:
             while True:
                 good, code, text = await self._converse()

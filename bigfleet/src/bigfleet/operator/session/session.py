@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from bigfleet.operator.rollup import Built
-from bigfleet.wire.session import Comparing, Line, LineClosedError
+from bigfleet.wire.session import ComparisonSupport, Line, LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 OUTBOX: Final = 256
@@ -96,7 +96,7 @@ class Session:
         self._work = asyncio.Event()
         self._rollup_due = False
         self._unanswered: deque[int] = deque()
-        self._comparing = Comparing(rhythm.rollup)
+        self._comparing = ComparisonSupport(rhythm.rollup)
         self.demand_changed = asyncio.Event()
         self.nodes_changed = asyncio.Event()
         self.greeted = False

@@ -28,7 +28,7 @@ from bigfleet.shard.operators.outbox import DEFAULT_BOUND
 from bigfleet.shard.operators.replay_throttle import PAUSE_SECONDS, Turns
 from bigfleet.shard.operators.session import Session
 from bigfleet.shard.ports import Clock, OversizedRollUp, Stream
-from bigfleet.wire.identity import NOBODY, cluster_name
+from bigfleet.wire.identity import NO_NAME, cluster_name
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 from bigfleet_base.identifiers import IdentifierError, check_id, cut, shortened
@@ -142,7 +142,7 @@ class Sessions:
 
     async def serve(self, stream: Stream) -> None:
         """Serve one stream to its end; SessionEnd says how it ends when that is not OK."""
-        if stream.identity == NOBODY:
+        if stream.identity == NO_NAME:
             # Its frame is taken and not looked at: a status before it would not reach everybody.
             with contextlib.suppress(SessionEnd):
                 await _first_frame(stream)

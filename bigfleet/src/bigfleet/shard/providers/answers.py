@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bigfleet.model import Machine
-from bigfleet.provider import Refused
+from bigfleet.provider import RefusedRecord
 
 PART: Final = 5_000
 """Records in one answer at most: 12 MB at 2.4 kB a machine."""
@@ -56,7 +56,7 @@ class Answer:
     """A cursor that is older than any of the records; empty for none."""
     machines: list[tuple[Machine, int]] = field(default_factory=list)
     """With the digest of the record; 0 where it is not known."""
-    refused: list[tuple[Refused, int]] = field(default_factory=list)
+    refused: list[tuple[RefusedRecord, int]] = field(default_factory=list)
     walk: Walk | None = None
     ends_walk: bool = False
     merged: int = 0

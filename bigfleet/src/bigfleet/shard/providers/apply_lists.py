@@ -20,7 +20,7 @@ from bigfleet.inventory import InventoryError
 from bigfleet.model import Machine, MachineError, MachineState, Stamp
 from bigfleet.model.columns import MachineColumns
 from bigfleet.model.lifecycle import ALLOCATABLE, HELD
-from bigfleet.provider import Refused
+from bigfleet.provider import RefusedRecord
 from bigfleet.shard.machines.book import Book, Seen, Taken
 from bigfleet.shard.machines.journal_facts import is_worth_remembering, restored
 from bigfleet.shard.machines.merge_record import merge
@@ -194,7 +194,9 @@ class Merger:
         try:
             taken = book.take(machine, answer.asked_at)
         except InventoryError as error:
-            self._refuse(feed, walk, Refused(machine.id, MachineError(str(error))), digest, into)
+            self._refuse(
+                feed, walk, RefusedRecord(machine.id, MachineError(str(error))), digest, into
+            )
             return
         if taken.seen is Seen.ASIDE or (taken.seen is Seen.STALE and self._tells(known, machine)):
             self._later(feed, answer, machine.id)
@@ -290,7 +292,7 @@ class Merger:
     # -- what is refused -------------------------------------------------------------------------
 
     def _refuse(
-        self, feed: Feed, walk: Walk | None, refused: Refused, digest: int, into: Reconciled
+        self, feed: Feed, walk: Walk | None, refused: RefusedRecord, digest: int, into: Reconciled
     ) -> None:
         into.refused[refused.error.reason] += 1
         row = self.book.inventory.row(refused.machine_id)
@@ -356,8 +358,8 @@ class ListedTwiceError(MachineError):
     """Two providers list one id: the first keeps it."""
 
 
-def _listed_by_two(machine: Machine, known: Machine) -> Refused:
-    return Refused(
+def _listed_by_two(machine: Machine, known: Machine) -> RefusedRecord:
+    return RefusedRecord(
         machine.id,
         ListedTwiceError(
             f"machine {machine.id!r} is listed by provider {machine.provider!r} and by "

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from bigfleet.model import MachineError
-from bigfleet.provider import NotFoundError, ProviderError, Refused
+from bigfleet.provider import NotFoundError, ProviderError, RefusedRecord
 from bigfleet.shard.ports import Clock
 from bigfleet.shard.providers.answers import Answer, Inbox
 from bigfleet.shard.providers.provider_poll import Feed
@@ -64,7 +64,7 @@ class Getting:
             )
             return
         except MachineError as error:
-            answer.refused.append((Refused(machine_id, error), 0))
+            answer.refused.append((RefusedRecord(machine_id, error), 0))
         else:
             answer.machines.append((machine, 0))
         await self._inbox.put(answer)

@@ -23,7 +23,7 @@ from bigfleet.provider import (
     GarbageError,
     Page,
     ProviderClient,
-    Refused,
+    RefusedRecord,
     UnusableAnswerError,
     id_of,
 )
@@ -238,15 +238,15 @@ def _last_places(ids: list[str]) -> list[int] | range:
 
 def _decode(
     client: ProviderClient, found: _Found, places: list[int]
-) -> tuple[list[tuple[Machine, int]], list[tuple[Refused, int]]]:
+) -> tuple[list[tuple[Machine, int]], list[tuple[RefusedRecord, int]]]:
     good: list[tuple[Machine, int]] = []
-    bad: list[tuple[Refused, int]] = []
+    bad: list[tuple[RefusedRecord, int]] = []
     for place in places:
         digest = found.digests[place]
         try:
             good.append((client.decode(found.page.record(place)), digest))
         except MachineError as error:
-            bad.append((Refused(found.ids[place], error), digest))
+            bad.append((RefusedRecord(found.ids[place], error), digest))
     return good, bad
 
 

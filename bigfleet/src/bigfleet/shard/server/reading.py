@@ -23,7 +23,7 @@ from bigfleet.shard.explain.scenario_export import ExportError, scenario_pieces
 from bigfleet.shard.explain.views import NeedViews
 from bigfleet.shard.ports import Offload
 from bigfleet.wire.identity import SHARD_READ, require
-from bigfleet.wire.records import machine_to_proto
+from bigfleet.wire.machines import machine_to_proto
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2_grpc as rpc
 

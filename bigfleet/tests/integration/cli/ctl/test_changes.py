@@ -157,7 +157,7 @@ def test_forgetting_asks_first(fleet: World) -> None:
     assert done.exit_code == 0
     nobody_there = ctl(*fleet.one_at, "forget-cluster", "old")
     assert nobody_there.exit_code == 2
-    assert "add --yes" in nobody_there.stderr
+    assert "pass --yes" in nobody_there.stderr
 
 
 def test_quiet_leaves_sentences_out(fleet: World) -> None:
@@ -178,7 +178,7 @@ def test_a_quota_of_what_nobody_has_is_set_and_warned_of() -> None:
             assert ctl("--coordinator", at, "set-quota", known[0], "s-1=5", *known[1:]).stderr == ""
         result = ctl("--coordinator", at, *wrong)
         assert result.exit_code == 0
-        assert "nobody has machines of fake in eu-1 yet" in result.stderr
+        assert "no shard has machines of fake in eu-1 yet" in result.stderr
         assert "known: aws in eu-1, fake" in result.stderr
         gone = ctl("--coordinator", at, "set-quota", "fake", "--region", "eu-1", "--remove")
         assert gone.stderr == ""

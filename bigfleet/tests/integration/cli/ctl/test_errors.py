@@ -27,15 +27,15 @@ Code = grpc.StatusCode
             ["list-shards", "--tls-cert=a", "--tls-key=b", "--tls-ca=c"],
             "TLS files cannot be used",
         ),
-        (["assign-domain", "zone", "s-1"], "'zone' is no domain: write it like topology"),
+        (["assign-domain", "zone", "s-1"], "'zone' is not a domain: write it like topology"),
         (["set-quota", "aws"], "or --remove"),
         (["set-quota", "aws", "s-1=3", "--remove"], "not both"),
-        (["set-quota", "aws", "s-1=-3"], "'s-1=-3' is no share"),
+        (["set-quota", "aws", "s-1=-3"], "'s-1=-3' is not a share"),
         (["set-quota", "aws", "s-1=1", "s-1=2"], "'s-1' is named twice"),
         (["register-provider", "aws", "here"], "'here' is not an address"),
         (["register-provider", "aws", "http://here:9001"], "'http://here:9001' is not an address"),
         (["list-shards", "--coordinator", "https://c-1:7790"], "write --coordinator host:port"),
-        (["watch", "--kind", "prempt"], "'prempt' is no kind of decision: write bootstrap"),
+        (["watch", "--kind", "prempt"], "'prempt' is not a kind of decision: write bootstrap"),
         (["list-machines", "--state", "asleep"], "asleep"),
         (["list-machines", "--limit", "-1"], "is negative"),
         (["inspect-needs", "--limit", "-1"], "is negative"),
@@ -61,7 +61,8 @@ def test_an_unreachable_coordinator_is_named_with_what_to_do() -> None:
     assert result.exit_code == 1
     assert result.stdout == ""
     assert result.stderr == (
-        f"bigfleetctl: cannot reach the coordinator at {address}: nobody listens there; check that "
+        f"bigfleetctl: cannot reach the coordinator at {address}: no process listens there; "
+        "check that "
         "it runs, or name another address with --coordinator; if it speaks TLS, add --tls-cert, "
         "--tls-key and --tls-ca\n"
     )
@@ -72,7 +73,7 @@ def test_all_unreachable_coordinators_are_named_on_one_line() -> None:
         result = ctl("--coordinator", f"{one},{two}", "list-shards")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
-    assert f"no coordinator answers ({one}: nobody listens there; {two}: " in result.stderr
+    assert f"no coordinator answers ({one}: no process listens there; {two}: " in result.stderr
 
 
 def test_a_name_that_does_not_resolve_is_said_to_be_so() -> None:
@@ -86,7 +87,7 @@ def test_an_unreachable_shard_is_named_with_what_to_do() -> None:
     with deaf() as address:
         result = ctl("--shard-addr", address, "inspect-needs")
     assert result.exit_code == 1
-    assert f"cannot reach the shard at {address}: nobody listens there" in result.stderr
+    assert f"cannot reach the shard at {address}: no process listens there" in result.stderr
     assert "--shard-addr" in result.stderr
 
 
@@ -161,7 +162,7 @@ def test_a_fleet_without_shards_says_how_to_start_one() -> None:
         assert "start one with `bigfleet shard --coordinator-addr" in result.stderr
         screen = ctl("--coordinator", address, "status")
     assert screen.exit_code == 0
-    assert "no shard has registered: nobody decides anything" in screen.stdout
+    assert "no shard has registered, so nothing is decided" in screen.stdout
 
 
 @pytest.mark.parametrize("registered", ["", ":7780", "0.0.0.0:7780", "[::]:7780", "s-1"])

@@ -169,5 +169,5 @@ def test_waiting_for_a_fleet_ends() -> None:
     with deaf() as nobody:
         result = ctl("--coordinator", nobody, "status", "--wait", "2s")
     assert result.exit_code == 1
-    assert "nobody listens there" in result.stderr
+    assert "no process listens there" in result.stderr
     assert ctl("status", "--wait", "long").exit_code == 2

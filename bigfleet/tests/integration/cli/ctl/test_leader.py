@@ -58,7 +58,7 @@ def test_where_nobody_is_named_the_other_addresses_are_tried(fleet: World) -> No
         nobody = ctl("--coordinator", gone, "--coordinator", address, "list-shards")
     assert nobody.exit_code == 1
     assert f"the coordinators that answer do not lead ({address})" in nobody.stderr
-    assert f"others do not answer ({gone}: nobody listens there)" in nobody.stderr
+    assert f"others do not answer ({gone}: no process listens there)" in nobody.stderr
 
 
 def test_the_status_says_who_leads_follows_and_is_away(fleet: World) -> None:

@@ -86,7 +86,7 @@ def test_the_only_shard_being_away_ends_the_watch() -> None:
     with deaf() as address:
         result = ctl("--shard-addr", address, "watch")
     assert result.exit_code == 1
-    assert "nobody listens there" in result.stderr
+    assert "no process listens there" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from log_lines import Line, look_for, of_records, promised
 
-from bigfleet.cli import process as cli_process
 from bigfleet.cli.errors import FailureError
-from bigfleet.cli.process import process_command
+from bigfleet.cli.processes import process as cli_process
+from bigfleet.cli.processes.process import process_command
 from bigfleet.model import LABEL_ZONE, Profile, Requirement, RequirementOperator
 from bigfleet.provider import ProviderSite
 from bigfleet.shard.act.rails import RailSettings

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from bigfleet.cli.ctl.diagnosis import LATE_SECONDS, Problem, Weight, diagnose
-from bigfleet.cli.ctl.overview import (
-    Counted,
-    Lack,
+from bigfleet.cli.ctl.render.formats import SECOND
+from bigfleet.cli.ctl.status.diagnosis import LATE_SECONDS, Problem, Weight, diagnose
+from bigfleet.cli.ctl.status.overview import (
+    FailingInstruction,
+    MachineCounts,
+    MissingDemand,
     Overview,
     Provider,
     Replica,
-    Role,
+    ReplicaRole,
     ShardLook,
-    Waiting,
 )
-from bigfleet.cli.ctl.words import SECOND
 
 NOW = 10_000 * SECOND
 SOUND = ShardLook(
@@ -29,7 +29,7 @@ SOUND = ShardLook(
 )
 FLEET = Overview(
     now=NOW,
-    replicas=(Replica("c-1:7790", Role.LEADS), Replica("c-2:7790", Role.FOLLOWS)),
+    replicas=(Replica("c-1:7790", ReplicaRole.LEADS), Replica("c-2:7790", ReplicaRole.FOLLOWS)),
     shards=(SOUND,),
     bindings={"shop": "s-1"},
 )
@@ -85,13 +85,13 @@ def test_a_sound_fleet_has_no_problem() -> None:
             "check the provider",
         ),
         (
-            {"counted": Counted({"Failed": 2})},
+            {"counted": MachineCounts({"Failed": 2})},
             Weight.WARNING,
             "2 machines of shard s-1 failed",
             "list-machines --shard s-1 --state failed",
         ),
         (
-            {"counted": Counted(trouble="too slow")},
+            {"counted": MachineCounts(trouble="too slow")},
             Weight.WARNING,
             "not all counted",
             "too slow",
@@ -113,15 +113,15 @@ def test_limits_that_only_inform_are_no_problem() -> None:
 
 
 def test_a_silent_coordinator_and_an_empty_fleet_are_told() -> None:
-    gone = Replica("c-2:7790", Role.SILENT, "nobody listens there")
+    gone = Replica("c-2:7790", ReplicaRole.SILENT, "no process listens there")
     problem = only(replace(FLEET, replicas=(FLEET.replicas[0], gone)))
     assert "coordinator c-2:7790 does not answer" in problem.what
-    assert problem.remedy == "nobody listens there"
+    assert problem.remedy == "no process listens there"
     assert "no shard has registered" in only(replace(FLEET, shards=(), bindings={})).what
 
 
 def test_clusters_without_a_session_are_told_once_per_shard() -> None:
-    shard = replace(SOUND, counted=Counted({"Configured": 2}, clusters=frozenset({"a", "b"})))
+    shard = replace(SOUND, counted=MachineCounts({"Configured": 2}, clusters=frozenset({"a", "b"})))
     view = replace(FLEET, shards=(shard,), bindings={"shop": "s-1", "a": "s-1", "b": "s-1"})
     assert "2 clusters of shard s-1 not connected: a, b" in only(view).what
     assert "forget-cluster a" in only(view).remedy
@@ -130,9 +130,9 @@ def test_clusters_without_a_session_are_told_once_per_shard() -> None:
 def test_a_cluster_of_which_nothing_is_left_but_its_binding_is_no_problem() -> None:
     view = replace(FLEET, bindings={"shop": "s-1", "forgotten": "s-1"})
     assert diagnose(view) == []
-    lack = Lack("s-1", ("forgotten",), 0, {"cpu": "1"}, 1)
+    lack = MissingDemand("s-1", ("forgotten",), 0, {"cpu": "1"}, 1)
     assert "not connected: forgotten" in only(replace(view, lacks=(lack,))).what
-    cut = replace(SOUND, counted=Counted(trouble="no answer in time"))
+    cut = replace(SOUND, counted=MachineCounts(trouble="no answer in time"))
     problems = diagnose(replace(view, shards=(cut,)))
     assert any("not connected: forgotten" in one.what for one in problems)
 
@@ -150,7 +150,7 @@ def test_a_session_at_another_shard_than_the_bound_one_is_told() -> None:
 
 
 def test_only_demand_that_stays_unmet_is_a_problem() -> None:
-    young = Lack("s-1", ("shop",), 10, {"cpu": "1"}, 5)
+    young = MissingDemand("s-1", ("shop",), 10, {"cpu": "1"}, 5)
     assert diagnose(replace(FLEET, lacks=(young,))) == []
     old = replace(young, age_cycles=6)
     problem = only(replace(FLEET, lacks=(old, replace(old, age_cycles=9))))
@@ -163,7 +163,9 @@ def test_only_demand_that_stays_unmet_is_a_problem() -> None:
 
 
 def test_instructions_that_failed_are_told() -> None:
-    problem = only(replace(FLEET, waiting=(Waiting("s-1", "take domain a=b", 1, "why"),)))
+    problem = only(
+        replace(FLEET, waiting=(FailingInstruction("s-1", "take domain a=b", 1, "why"),))
+    )
     assert problem.what == "shard s-1 failed 1 time to take domain a=b: why"
 
 

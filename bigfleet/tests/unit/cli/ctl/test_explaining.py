@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.cli.ctl.explaining import Seen, lines, need_document
+from bigfleet.cli.ctl.shards.need_explanation import NeedOfShard, lines, need_document
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from ctlfleet import NOW
 from ctlworld import explained, need, unmet, wish
@@ -12,7 +12,7 @@ REASONS = [name.removeprefix("UNMET_REASON_") for name in pb.UnmetReason.keys()]
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_every_reason_has_words(reason: str) -> None:
-    seen = Seen("s-1", unmet(need("shop", 5, "8"), reason, 2, cpu="4"), NOW, " --shard s-1")
+    seen = NeedOfShard("s-1", unmet(need("shop", 5, "8"), reason, 2, cpu="4"), NOW, " --shard s-1")
     told = dict(lines(seen))
     assert told["why"]
     assert told["lacks"] == "cpu 4"
@@ -22,7 +22,7 @@ def test_every_reason_has_words(reason: str) -> None:
 def test_a_reason_of_a_newer_shard_is_not_hidden() -> None:
     view = unmet(need("shop", 5, "8"), "PAUSED", 1)
     view.unmet_reason = pb.UnmetReason.ValueType(4711)
-    seen = Seen("s-1", view, NOW)
+    seen = NeedOfShard("s-1", view, NOW)
     assert seen.verdict() == "unmet for 1 cycle: 4711"
     assert "does not know (4711)" in seen.why()
     assert seen.next_step() == ""
@@ -30,16 +30,16 @@ def test_a_reason_of_a_newer_shard_is_not_hidden() -> None:
 
 def test_the_next_step_names_what_to_type() -> None:
     paused = unmet(need("shop", 5, "8"), "PAUSED", 1)
-    named = Seen("s-1", paused, NOW, " --shard s-1")
+    named = NeedOfShard("s-1", paused, NOW, " --shard s-1")
     assert named.next_step() == "`bigfleetctl resume --shard s-1` ends the pause"
-    assert "`bigfleetctl resume`" in Seen("127.0.0.1:7780", paused, NOW).next_step()
+    assert "`bigfleetctl resume`" in NeedOfShard("127.0.0.1:7780", paused, NOW).next_step()
     quota = unmet(need("shop", 5, "8"), "QUOTA", 1)
-    assert "bigfleetctl list-quotas" in Seen("s-1", quota, NOW).next_step()
+    assert "bigfleetctl list-quotas" in NeedOfShard("s-1", quota, NOW).next_step()
 
 
 def test_what_would_help_is_what_the_shard_tried_and_nothing_else() -> None:
     view = unmet(need("shop", 5, "8", wish("pool", "IN", "gpu")), "NO_MATCHING_SUPPLY", 1)
-    assert Seen("s-1", view, NOW).helps() == [
+    assert NeedOfShard("s-1", view, NOW).helps() == [
         "not tried: leave out --no-remedies, or upgrade shard s-1"
     ]
     explained(
@@ -48,7 +48,7 @@ def test_what_would_help_is_what_the_shard_tried_and_nothing_else() -> None:
         ("ask for cpu 4 in all", "2 of 4 cpu"),
     )
     view.explanation.not_tried = 3
-    told = lines(Seen("s-1", view, NOW))
+    told = lines(NeedOfShard("s-1", view, NOW))
     assert ("blocked by", "its requirement pool In [gpu]") in told
     at = told.index(("would help", "drop the requirement pool In [gpu]: met"))
     assert told[at + 1 :] == [
@@ -59,9 +59,9 @@ def test_what_would_help_is_what_the_shard_tried_and_nothing_else() -> None:
 
 def test_a_search_without_a_find_says_so_and_an_unfinished_one_does_not() -> None:
     view = explained(unmet(need("a", 5, "8"), "NO_MATCHING_SUPPLY", 1), "more than two things")
-    assert Seen("s-1", view, NOW).helps() == ["no change that was tried gets it further"]
+    assert NeedOfShard("s-1", view, NOW).helps() == ["no change that was tried gets it further"]
     view.explanation.incomplete = True
-    assert Seen("s-1", view, NOW).helps() == []
+    assert NeedOfShard("s-1", view, NOW).helps() == []
 
 
 def test_programs_get_the_effect_of_every_change() -> None:
@@ -72,7 +72,7 @@ def test_programs_get_the_effect_of_every_change() -> None:
     remedy = view.explanation.remedies[0]
     remedy.become_unmet.add(priority=100, count=2)
     remedy.machines_preempted = 2
-    found = need_document(Seen("s-1", view, NOW))["explanation"]
+    found = need_document(NeedOfShard("s-1", view, NOW))["explanation"]
     assert isinstance(found, dict)
     assert found["complete"] is True
     assert found["remedies"][0]["met"] is True
@@ -81,10 +81,13 @@ def test_programs_get_the_effect_of_every_change() -> None:
 
 def test_a_gang_stays_at_its_shard() -> None:
     gang = unmet(need("lab", 500, "8", wish("rack", "SAME")), "TOPOLOGY_UNSATISFIABLE", 9)
-    assert Seen("s-1", gang, NOW).tried()[-1] == "kept at this shard: a gang never crosses shards"
+    assert (
+        NeedOfShard("s-1", gang, NOW).tried()[-1]
+        == "kept at this shard: a gang never crosses shards"
+    )
 
 
 def test_a_met_need_has_no_reason_for_anybody() -> None:
-    seen = Seen("s-1", need("shop", 5, "8"), NOW)
+    seen = NeedOfShard("s-1", need("shop", 5, "8"), NOW)
     assert seen.verdict() == "met"
     assert "why" not in need_document(seen)

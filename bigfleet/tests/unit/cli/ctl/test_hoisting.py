@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigfleet.cli.ctl.asking import addresses
+from bigfleet.cli.ctl.context import addresses
 from bigfleet.cli.ctl.groups import hoist
 from bigfleet.cli.errors import InputError
 

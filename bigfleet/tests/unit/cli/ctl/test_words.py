@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.cli.ctl.words import (
+from bigfleet.cli.ctl.render.formats import (
     SECOND,
     ago,
     amount_words,
