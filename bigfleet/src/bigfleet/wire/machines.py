@@ -30,7 +30,12 @@ from bigfleet.model import (
     validate_machine,
 )
 from bigfleet.wire.errors import UnknownStateError
-from bigfleet.wire.taints import LABEL_TAINTS, taints_from_proto, taints_of_label
+from bigfleet.wire.taints import (
+    LABEL_TAINTS,
+    taints_from_proto,
+    taints_of_label,
+    taints_to_proto,
+)
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 
 KEY_PRIORITY: Final = "bigfleet.lucy.sh/assigned-priority"

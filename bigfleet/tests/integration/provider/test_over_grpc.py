@@ -138,7 +138,7 @@ async def test_closing_ends_calls_under_way_without_cancelling_their_callers() -
     async with served(seed_count=1) as (fake, _):
         client = ProviderClient.dial(fake.site, FencingStamps("s", 1))
         await client.list()
-        turns = fake.running.backend.ledger.turns
+        turns = fake.running.backend.ledger.locks
         machine = (await client.list()).machines[0].id
         await turns.take(machine)
         call = asyncio.create_task(client.create(machine))

@@ -3,9 +3,8 @@
 import pytest
 
 from bigfleet.model import MachineError, Need, Profile, Taint, TaintError, Toleration
-from bigfleet.wire.machines import machine_from_proto
+from bigfleet.wire.machines import machine_from_proto, machine_to_proto
 from bigfleet.wire.needs import need_from_proto, need_to_proto, profile_from_proto
-from bigfleet.wire.records import machine_to_proto
 from bigfleet.wire.taints import LABEL_TAINTS, taints_of_label
 from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2
 

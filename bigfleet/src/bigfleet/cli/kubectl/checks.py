@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any, Final
 
-from bigfleet.cli.ctl.words import lasting, plural
+from bigfleet.cli.ctl.render.formats import lasting, plural
 from bigfleet.cli.doctor.cluster import kinds, right, version
 from bigfleet.cli.doctor.findings import Finding, fine, note, wrong
 from bigfleet.cli.kubectl.cluster_reader import OPERATOR, POD_CONTROLLER, ClusterReader, operator_of
@@ -16,7 +16,7 @@ from bigfleet.cli.kubectl.shard_reader import place_of, verdicts
 from bigfleet.cli.kubectl.why_pod import ACKNOWLEDGED
 from bigfleet.kube import KubeError
 from bigfleet.kube.fleet import GROUP
-from bigfleet.podcontroller.pods import Request
+from bigfleet.podcontroller.pods import PodRequest
 
 RIGHTS: Final = (
     ("", "pods", "get"),
@@ -61,7 +61,7 @@ def deployed(about: str, found: list[dict[str, Any]], labels: str) -> Finding:
     return wrong(about, text, f"kubectl describe deployment {each.name} -n {each.namespace}")
 
 
-def acknowledged(requests: list[Request], now_unix_s: float) -> Finding:
+def acknowledged(requests: list[PodRequest], now_unix_s: float) -> Finding:
     """Whether demand reaches a shard."""
     waiting = [one for one in requests if one.status.phase != ACKNOWLEDGED]
     ages = [now_unix_s - created for one in waiting if (created := _created(one)) is not None]
@@ -88,7 +88,7 @@ def _grant(resource: str, verb: str) -> str:
     return f"without it answers are shorter; let this user {verb} {resource}"
 
 
-def _created(request: Request) -> float | None:
+def _created(request: PodRequest) -> float | None:
     try:
         return datetime.fromisoformat(request.metadata.creation_timestamp).timestamp()
     except ValueError:

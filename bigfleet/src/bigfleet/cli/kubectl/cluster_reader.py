@@ -31,8 +31,8 @@ from bigfleet.kube import (
     key_of,
 )
 from bigfleet.kube.objects import ObjectLike
-from bigfleet.podcontroller.coming import Arrivals, ComingNodes
-from bigfleet.podcontroller.pods import NeedRef, Pod, Request, UpcomingNode
+from bigfleet.podcontroller.arrivals import Arrivals, ComingNodes
+from bigfleet.podcontroller.pods import ArrivingNode, DemandPod, PodRequest, RequestNeed
 
 T = TypeVar("T")
 ObjectT = TypeVar("ObjectT", bound=ObjectLike)
@@ -62,7 +62,7 @@ class ClusterReader:
         self.notes: list[str] = []
         """What could not be read, in words."""
 
-    async def pod(self, name: str, namespace: str) -> Pod | None:
+    async def pod(self, name: str, namespace: str) -> DemandPod | None:
         """A Pod; None where there is none of that name."""
         return await self._get(POD, name, namespace)
 
@@ -74,7 +74,7 @@ class ClusterReader:
             self._note("you may not read nodes")
             return None
 
-    async def requests(self, namespace: str = "", labels: str = "") -> list[Request]:
+    async def requests(self, namespace: str = "", labels: str = "") -> list[PodRequest]:
         """CapacityRequests, of all namespaces where none is named."""
         try:
             return await self.client.list_all(REQUEST, namespace, labels=labels)
@@ -84,7 +84,7 @@ class ClusterReader:
                 "the chart bigfleet-operator, or `kubectl apply -f api/crd`"
             ) from error
 
-    async def every_request(self) -> list[Request]:
+    async def every_request(self) -> list[PodRequest]:
         """CapacityRequests of all namespaces, or none where this user may not list them."""
         try:
             return await self.requests()
@@ -92,13 +92,13 @@ class ClusterReader:
             self._note("you may not list the capacityrequests of all namespaces")
             return []
 
-    async def request_of(self, pod: Pod) -> Request | None:
+    async def request_of(self, pod: DemandPod) -> PodRequest | None:
         """The CapacityRequest of a Pod."""
         labels = f"{OWNED_BY}={pod.metadata.uid}"
         found = await self.requests(pod.metadata.namespace, labels)
         return found[0] if found else None
 
-    async def upcoming(self) -> list[UpcomingNode]:
+    async def upcoming(self) -> list[ArrivingNode]:
         """Machines on their way in, in the cluster and on their way out."""
         return await self._list(UPCOMING)
 
@@ -106,7 +106,7 @@ class ClusterReader:
         """All Nodes."""
         return await self._list(NODE)
 
-    async def pods_on(self, node: str) -> list[Pod]:
+    async def pods_on(self, node: str) -> list[DemandPod]:
         """Pods that run on a Node."""
         return await self._list(POD, fields=f"spec.nodeName={node}")
 
@@ -125,7 +125,7 @@ class ClusterReader:
         """Deployments with these labels."""
         return await self._list(DEPLOYMENT, labels=labels)
 
-    async def coming(self, upcoming: Iterable[UpcomingNode]) -> ComingNodes:
+    async def coming(self, upcoming: Iterable[ArrivingNode]) -> ComingNodes:
         """What is on its way, and how long nodes of a type take."""
         found = ComingNodes(lambda: self.now_unix_s)
         for machine in upcoming:
@@ -134,7 +134,9 @@ class ClusterReader:
             found.node_seen(_added(node))
         return found
 
-    async def arrivals(self, need: NeedRef, upcoming: Iterable[UpcomingNode]) -> Arrivals | None:
+    async def arrivals(
+        self, need: RequestNeed, upcoming: Iterable[ArrivingNode]
+    ) -> Arrivals | None:
         """The nodes on their way for one need."""
         return (await self.coming(upcoming)).of(need)
 

@@ -25,7 +25,7 @@ from bigfleet.cli.kubectl.shard_reader import ShardPlace, ShardVerdicts, place_o
 from bigfleet.cli.kubectl.why_node import NodeFacts, explain_node, upcoming_of
 from bigfleet.cli.kubectl.why_pod import PodFacts, explain_pod, machines_of, waits_for_a_need
 from bigfleet.kube import KubeClient
-from bigfleet.podcontroller.coming import need_of
+from bigfleet.podcontroller.arrivals import need_of
 
 AnswerReader = Callable[[KubeClient, str], Awaitable[PluginAnswer]]
 ListingReader = Callable[[KubeClient, str], Awaitable[PluginListing]]

@@ -19,14 +19,14 @@ class NodeTaint(msgspec.Struct, frozen=True, rename="camel", gc=False):
     effect: str = ""
 
 
-class FullNodeSpec(pods.NodeSpec, frozen=True):
+class FullNodeSpec(pods.WatchedNodeSpec, frozen=True):
     """What a Node is, and whether Pods may come."""
 
     unschedulable: bool = False
     taints: tuple[NodeTaint, ...] | None = ()
 
 
-class FullNode(pods.Node, frozen=True):
+class FullNode(pods.WatchedNode, frozen=True):
     """A Node with its taints."""
 
     spec: FullNodeSpec = FullNodeSpec()
@@ -46,9 +46,9 @@ class Event(msgspec.Struct, frozen=True, rename="camel", gc=False):
         return self.last_timestamp or self.event_time or ""
 
 
-POD: Final = PODS.read_as(pods.Pod)
+POD: Final = PODS.read_as(pods.DemandPod)
 NODE: Final = NODES.read_as(FullNode)
-REQUEST: Final = CAPACITY_REQUESTS.read_as(pods.Request)
-UPCOMING: Final = UPCOMING_NODES.read_as(pods.UpcomingNode)
+REQUEST: Final = CAPACITY_REQUESTS.read_as(pods.PodRequest)
+UPCOMING: Final = UPCOMING_NODES.read_as(pods.ArrivingNode)
 EVENT: Final = EVENTS.read_as(Event)
 DEPLOYMENT: Final[Resource[dict[str, Any]]] = DEPLOYMENTS.read_as(dict)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 
-from bigfleet.cli.ctl.explaining import Seen
-from bigfleet.cli.ctl.words import amount_words, lasting, plural
+from bigfleet.cli.ctl.render.formats import amount_words, lasting, plural
+from bigfleet.cli.ctl.shards.need_explanation import NeedOfShard
 from bigfleet.cli.kubectl.answer import PluginAnswer, command, short
 from bigfleet.cli.kubectl.why_node import LEAVING
 from bigfleet.cli.kubectl.why_pod import ACKNOWLEDGED
 from bigfleet.cli.output import table
 from bigfleet.model import Resources, add, format_resources, parse_resources
 from bigfleet.model.errors import ModelError
-from bigfleet.podcontroller.coming import ARRIVING, INSTANCE_TYPE, ZONE, need_of
+from bigfleet.podcontroller.arrivals import ARRIVING, INSTANCE_TYPE, ZONE, need_of
 from bigfleet.podcontroller.notices import unmet_condition
-from bigfleet.podcontroller.pods import NeedRef, Request, UpcomingNode
+from bigfleet.podcontroller.pods import ArrivingNode, PodRequest, RequestNeed
 
 if TYPE_CHECKING:
     from bigfleet_api.v1alpha1 import shardread_pb2
@@ -40,8 +40,8 @@ class PluginListing:
 class NeedRow:
     """One need of the cluster: its requests, its machines and its verdict."""
 
-    need: NeedRef
-    requests: list[Request] = field(default_factory=list)
+    need: RequestNeed
+    requests: list[PodRequest] = field(default_factory=list)
     coming: int = 0
     here: int = 0
     leaving: int = 0
@@ -54,7 +54,7 @@ class NeedRow:
         return max((request.spec.priority for request in self.requests), default=0)
 
     @property
-    def unmet(self) -> Request | None:
+    def unmet(self) -> PodRequest | None:
         """A request whose condition says that the need is unmet."""
         return next((one for one in self.requests if unmet_condition(one) is not None), None)
 
@@ -69,7 +69,7 @@ class NeedRow:
         return "met, or on its way" if self.requests else "nothing asks for it"
 
 
-def state_of(request: Request) -> str:
+def state_of(request: PodRequest) -> str:
     """How far a request is, in a few words."""
     condition = unmet_condition(request)
     if condition is not None:
@@ -77,7 +77,7 @@ def state_of(request: Request) -> str:
     return "met" if request.status.phase == ACKNOWLEDGED else "not acknowledged"
 
 
-def request_listing(requests: Sequence[Request], where: str) -> PluginListing:
+def request_listing(requests: Sequence[PodRequest], where: str) -> PluginListing:
     """The CapacityRequests of a namespace, those that wait first."""
     ordered = sorted(requests, key=lambda one: (_rank(one), -one.spec.priority, _key(one)))
     made = table("request", "for", "priority>", "asks", "need", "state")
@@ -100,7 +100,7 @@ def request_listing(requests: Sequence[Request], where: str) -> PluginListing:
     return PluginListing(PluginAnswer(text, _next_of(ordered), {"requests": documents}), made)
 
 
-def upcoming_listing(machines: Sequence[UpcomingNode], now_unix_s: float) -> PluginListing:
+def upcoming_listing(machines: Sequence[ArrivingNode], now_unix_s: float) -> PluginListing:
     """Machines of the cluster, those on their way first."""
     ordered = sorted(machines, key=lambda one: (_phase_rank(one), one.metadata.name))
     made = table("machine", "node", "type", "zone", "phase", "since", "need")
@@ -133,9 +133,9 @@ def upcoming_listing(machines: Sequence[UpcomingNode], now_unix_s: float) -> Plu
     return PluginListing(PluginAnswer(text, follow_up, {"machines": documents}), made)
 
 
-def need_rows(requests: Sequence[Request], machines: Sequence[UpcomingNode]) -> list[NeedRow]:
+def need_rows(requests: Sequence[PodRequest], machines: Sequence[ArrivingNode]) -> list[NeedRow]:
     """Every need of the cluster, the unmet and the important first."""
-    rows: dict[NeedRef, NeedRow] = {}
+    rows: dict[RequestNeed, NeedRow] = {}
     for request in requests:
         if request.status.need is not None:
             need = request.status.need
@@ -156,16 +156,16 @@ def need_rows(requests: Sequence[Request], machines: Sequence[UpcomingNode]) -> 
 
 def judge(rows: Sequence[NeedRow], views: Sequence[shardread_pb2.NeedView]) -> None:
     """Put the verdicts of the shard into the rows of the same needs."""
-    by_need: dict[NeedRef, list[shardread_pb2.NeedView]] = {}
+    by_need: dict[RequestNeed, list[shardread_pb2.NeedView]] = {}
     for view in views:
-        need = NeedRef(view.profile_fingerprint, view.need.group)
+        need = RequestNeed(view.profile_fingerprint, view.need.group)
         by_need.setdefault(need, []).append(view)
     for row in rows:
         found = by_need.get(row.need, [])
         lacking = next((view for view in found if not view.satisfied), None)
         if lacking is not None:
             missing = amount_words(lacking.residual_deficit.resources)
-            row.verdict = f"unmet: {Seen('', lacking, 0).reason}, lacks {missing}"
+            row.verdict = f"unmet: {NeedOfShard('', lacking, 0).reason}, lacks {missing}"
         elif found:
             row.verdict = "met"
 
@@ -208,25 +208,25 @@ def plan_listing(rows: Sequence[NeedRow], waiting: int, problem: str) -> PluginL
 _STATES: Final = ("unmet", "not acknowledged", "met")
 
 
-def _rank(request: Request) -> int:
+def _rank(request: PodRequest) -> int:
     return _STATES.index(state_of(request).partition(":")[0])
 
 
-def _phase_rank(machine: UpcomingNode) -> int:
+def _phase_rank(machine: ArrivingNode) -> int:
     phase = machine.status.phase
     return 0 if phase in ARRIVING else 1 if phase == "Failed" else 2 if phase in LEAVING else 3
 
 
-def _key(request: Request) -> tuple[str, str]:
+def _key(request: PodRequest) -> tuple[str, str]:
     return request.metadata.namespace, request.metadata.name
 
 
-def _owner(request: Request) -> str:
+def _owner(request: PodRequest) -> str:
     owner = next((one for one in request.metadata.owner_references if one.controller), None)
     return "" if owner is None else f"{owner.kind.lower()}/{owner.name}"
 
 
-def _next_of(requests: Sequence[Request]) -> str:
+def _next_of(requests: Sequence[PodRequest]) -> str:
     waiting = [one for one in requests if state_of(one) != "met"] or list(requests)
     if not waiting:
         return command("kubectl", "bigfleet", "doctor")
@@ -237,12 +237,12 @@ def _next_of(requests: Sequence[Request]) -> str:
     return command("kubectl", "describe", "capacityrequest", first.metadata.name, "-n", namespace)
 
 
-def _amounts(request: Request) -> dict[str, str]:
+def _amounts(request: PodRequest) -> dict[str, str]:
     amounts = request.spec.resources or {}
     return {name: str(amount) for name, amount in amounts.items() if name != "pods"}
 
 
-def _total(requests: Sequence[Request]) -> Mapping[str, str]:
+def _total(requests: Sequence[PodRequest]) -> Mapping[str, str]:
     total: Resources = {}
     for request in requests:
         try:
@@ -260,7 +260,7 @@ def _since(started: str, now_unix_s: float) -> str:
         return ""
 
 
-def _request_document(request: Request) -> dict[str, object]:
+def _request_document(request: PodRequest) -> dict[str, object]:
     condition, need = unmet_condition(request), request.status.need
     return {
         "namespace": request.metadata.namespace,

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bigfleet.cli.ctl.asking import addresses
+from bigfleet.cli.ctl.context import addresses
 from bigfleet.cli.ctl.groups import CtlGroup
 from bigfleet.cli.errors import FailureError, InputError
-from bigfleet.cli.helping import HelpfulCommand, examples
+from bigfleet.cli.help_format import HelpfulCommand, examples
 from bigfleet.cli.kubectl.context import PROGRAM, Plugin, PluginOptions, plugin_of, run
 from bigfleet.cli.output import Output, out, print_document
 

@@ -14,7 +14,7 @@ from bigfleet.cli.errors import CommandError
 from bigfleet.cli.kubectl.context import PluginOptions
 
 if TYPE_CHECKING:
-    from bigfleet.cli.ctl.calling import Fleet, ShardLine
+    from bigfleet.cli.ctl.calls.fleet_client import Fleet, ShardLine
     from bigfleet.cli.kubectl.cluster_reader import OperatorDeployment
     from bigfleet_api.v1alpha1 import shardread_pb2
 
@@ -68,9 +68,9 @@ async def verdicts(
     if not place.is_known:
         missing = "--cluster-id" if not place.cluster_id else "--shard-addr or --coordinator"
         return ShardVerdicts(problem=f"the shard was not asked: add {missing}")
-    from bigfleet.cli.ctl.asking import Options
-    from bigfleet.cli.ctl.calling import Fleet
-    from bigfleet.cli.ctl.wires import connection
+    from bigfleet.cli.ctl.calls.channels import connection
+    from bigfleet.cli.ctl.calls.fleet_client import Fleet
+    from bigfleet.cli.ctl.context import Options
 
     ctl = Options(
         coordinators=place.coordinators,
@@ -93,7 +93,7 @@ async def verdicts(
 async def _ask(
     fleet: Fleet, cluster: str, profile: str, group: str, remedies: bool
 ) -> list[shardread_pb2.NeedView]:
-    from bigfleet.cli.ctl.calling import each
+    from bigfleet.cli.ctl.calls.fleet_client import each
     from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 
     request = pb.InspectNeedsRequest(

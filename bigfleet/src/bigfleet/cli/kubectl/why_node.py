@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bigfleet.cli.ctl.words import plural
+from bigfleet.cli.ctl.render.formats import plural
 from bigfleet.cli.kubectl.answer import PluginAnswer, command, sentence, short
 from bigfleet.cli.kubectl.kube_objects import Event, FullNode
-from bigfleet.podcontroller.coming import INSTANCE_TYPE, ZONE, need_of
+from bigfleet.podcontroller.arrivals import INSTANCE_TYPE, ZONE, need_of
 from bigfleet.podcontroller.ownership import MACHINE_ID
-from bigfleet.podcontroller.pods import Pod, Request, UpcomingNode
+from bigfleet.podcontroller.pods import ArrivingNode, DemandPod, PodRequest
 
 RECLAIMING_TAINT: Final = "bigfleet.lucy.sh/reclaiming"
 RECLAIMING: Final = "Reclaiming"
@@ -20,13 +20,13 @@ LEAVING: Final = frozenset({"Draining", "Drained"})
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What was read about a node; one that has not joined yet has an UpcomingNode alone."""
+    """What was read about a node; one that has not joined yet has an ArrivingNode alone."""
 
     name: str
     node: FullNode | None = None
-    upcoming: UpcomingNode | None = None
-    pods: Sequence[Pod] = ()
-    requests: Sequence[Request] = ()
+    upcoming: ArrivingNode | None = None
+    pods: Sequence[DemandPod] = ()
+    requests: Sequence[PodRequest] = ()
     """Those of the need that the machine was taken for."""
     events: Sequence[Event] = ()
 
@@ -54,9 +54,9 @@ class NodeFacts:
 
 
 def upcoming_of(
-    name: str, node: FullNode | None, upcoming: Sequence[UpcomingNode]
-) -> UpcomingNode | None:
-    """The UpcomingNode of a node, by the node's name, its machine, or its own name."""
+    name: str, node: FullNode | None, upcoming: Sequence[ArrivingNode]
+) -> ArrivingNode | None:
+    """The ArrivingNode of a node, by the node's name, its machine, or its own name."""
     machine = (node.metadata.labels or {}).get(MACHINE_ID, "") if node is not None else ""
     known = {name, f"un-{name}", f"un-{machine}"}
     for each in upcoming:
@@ -73,7 +73,7 @@ def explain_node(facts: NodeFacts) -> PluginAnswer:
     if not facts.machine:
         text = (
             f"Node {facts.name} was not brought by BigFleet: it has no label {MACHINE_ID} and no "
-            "UpcomingNode names it. BigFleet never takes it back."
+            "ArrivingNode names it. BigFleet never takes it back."
         )
         return PluginAnswer(text, command("kubectl", "bigfleet", "upcoming"), _document(facts))
     parts = [_origin(facts)]

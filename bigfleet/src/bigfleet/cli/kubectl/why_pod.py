@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bigfleet.cli.ctl.explaining import Seen
-from bigfleet.cli.ctl.words import amount_words, plural
+from bigfleet.cli.ctl.render.formats import amount_words, plural
+from bigfleet.cli.ctl.shards.need_explanation import NeedOfShard
 from bigfleet.cli.kubectl.answer import PluginAnswer, command, sentence, short
 from bigfleet.cli.kubectl.cluster_reader import OPERATOR, POD_CONTROLLER, OperatorDeployment
 from bigfleet.cli.kubectl.shard_reader import ShardPlace, ShardVerdicts
 from bigfleet.kube.fleet import PROFILE_LABEL
-from bigfleet.podcontroller.coming import Arrivals, need_of
-from bigfleet.podcontroller.demand import Verdict, verdict
+from bigfleet.podcontroller.arrivals import Arrivals, need_of
+from bigfleet.podcontroller.demand import PodRole, verdict
 from bigfleet.podcontroller.notices import arrival_words, unmet_condition
-from bigfleet.podcontroller.pods import NeedRef, Pod, Request, UpcomingNode
+from bigfleet.podcontroller.pods import ArrivingNode, DemandPod, PodRequest, RequestNeed
 
 ACKNOWLEDGED: Final = "Acknowledged"
 REMEDIES_SHOWN: Final = 3
@@ -26,9 +26,9 @@ REMEDIES_SHOWN: Final = 3
 class PodFacts:
     """What was read about a Pod."""
 
-    pod: Pod
-    request: Request | None = None
-    upcoming: Sequence[UpcomingNode] = ()
+    pod: DemandPod
+    request: PodRequest | None = None
+    upcoming: Sequence[ArrivingNode] = ()
     """Machines of the need, whatever their phase."""
     arrivals: Arrivals | None = None
     operator: OperatorDeployment | None = None
@@ -46,7 +46,7 @@ class PodFacts:
         return self.pod.metadata.namespace
 
 
-def waits_for_a_need(pod: Pod, request: Request | None) -> bool:
+def waits_for_a_need(pod: DemandPod, request: PodRequest | None) -> bool:
     """Whether the shard's verdict can add something: the Pod waits, and its need is known."""
     return not pod.spec.node_name and request is not None and request.status.need is not None
 
@@ -61,7 +61,7 @@ def _explained(facts: PodFacts, now_unix_s: float) -> tuple[str, str]:
     pod, request = facts.pod, facts.request
     what = f"Pod {facts.name} in namespace {facts.namespace}"
     role = verdict(pod, on_foreign_node=False)
-    if role is not Verdict.DEMAND and not pod.spec.node_name:
+    if role is not PodRole.DEMAND and not pod.spec.node_name:
         text = f"{what} asks BigFleet for nothing, because {role.value}."
         return text, command("kubectl", "describe", "pod", facts.name, "-n", facts.namespace)
     if pod.spec.node_name:
@@ -111,7 +111,7 @@ def _pending(facts: PodFacts, head: str) -> tuple[str, str]:
     return text, command("kubectl", "get", "deployments", "-A", "-l", OPERATOR)
 
 
-def _of_need(facts: PodFacts, head: str, need: NeedRef, now_unix_s: float) -> tuple[str, str]:
+def _of_need(facts: PodFacts, head: str, need: RequestNeed, now_unix_s: float) -> tuple[str, str]:
     parts, follow_up = [head], ""
     if facts.arrivals is not None:
         parts.append(arrival_words(facts.arrivals, now_unix_s))
@@ -120,7 +120,7 @@ def _of_need(facts: PodFacts, head: str, need: NeedRef, now_unix_s: float) -> tu
     view = next((each for each in facts.shard.views if not each.satisfied), None)
     condition = unmet_condition(facts.request) if facts.request is not None else None
     if view is not None:
-        seen = Seen("", view, round(now_unix_s * 1e9))
+        seen = NeedOfShard("", view, round(now_unix_s * 1e9))
         parts.append(_unmet_words(seen))
         follow_up = follow_up or command(*_inspect(facts.place, need))
     elif condition is not None:
@@ -135,7 +135,7 @@ def _of_need(facts: PodFacts, head: str, need: NeedRef, now_unix_s: float) -> tu
     return " ".join(parts), follow_up
 
 
-def _unmet_words(seen: Seen) -> str:
+def _unmet_words(seen: NeedOfShard) -> str:
     view = seen.view
     lacks = amount_words(view.residual_deficit.resources)
     text = f"Its need lacks {lacks}: {seen.why().rstrip('.')}."
@@ -160,7 +160,7 @@ def _met_words(facts: PodFacts) -> str:
     return text
 
 
-def _follow_unmet(facts: PodFacts, need: NeedRef) -> str:
+def _follow_unmet(facts: PodFacts, need: RequestNeed) -> str:
     if facts.place.is_known:
         return command(*_inspect(facts.place, need))
     request = facts.request
@@ -168,7 +168,7 @@ def _follow_unmet(facts: PodFacts, need: NeedRef) -> str:
     return command("kubectl", "describe", "capacityrequest", name, "-n", facts.namespace)
 
 
-def _inspect(place: ShardPlace, need: NeedRef) -> tuple[str, ...]:
+def _inspect(place: ShardPlace, need: RequestNeed) -> tuple[str, ...]:
     words = ["inspect-needs", "--unmet", f"--cluster={place.cluster_id}"]
     words.append(f"--profile={need.profile}")
     if need.group:
@@ -176,7 +176,7 @@ def _inspect(place: ShardPlace, need: NeedRef) -> tuple[str, ...]:
     return place.ctl(*words)
 
 
-def _asks(request: Request) -> str:
+def _asks(request: PodRequest) -> str:
     resources = {
         name: str(amount)
         for name, amount in (request.spec.resources or {}).items()
@@ -205,6 +205,6 @@ def _document(facts: PodFacts) -> dict[str, object]:
     }
 
 
-def machines_of(need: NeedRef | None, upcoming: Sequence[UpcomingNode]) -> list[UpcomingNode]:
+def machines_of(need: RequestNeed | None, upcoming: Sequence[ArrivingNode]) -> list[ArrivingNode]:
     """The machines that were taken for a need."""
     return [] if need is None else [machine for machine in upcoming if need_of(machine) == need]

@@ -10,8 +10,8 @@ from bigfleet.cli import output
 from bigfleet.cli.kubectl.context import Plugin
 from bigfleet.cli.kubectl.main import app
 from bigfleet.kube import ForbiddenError, UnreachableError
-from bigfleet.kube.errors import Status
-from bigfleet.kube.transport import Request
+from bigfleet.kube.errors import ApiStatus
+from bigfleet.kube.transport import ApiRequest
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
 from ctlfleet import NOW, SECOND, CannedShard, deaf, serving
 from ctlworld import explained, need, unmet
@@ -259,9 +259,9 @@ def test_an_api_server_that_is_away_is_one_line() -> None:
 
 
 def test_what_a_user_may_not_read_is_left_out_and_named() -> None:
-    def refuse(request: Request) -> ForbiddenError | None:
+    def refuse(request: ApiRequest) -> ForbiddenError | None:
         hidden = request.resource in ("upcomingnodes", "nodes", "deployments")
-        return ForbiddenError(Status(code=403, message="no")) if hidden else None
+        return ForbiddenError(ApiStatus(code=403, message="no")) if hidden else None
 
     server = server_with(pod("web"), acknowledged("StockOut", "the provider has run out"))
     server.refuse = refuse
@@ -322,9 +322,9 @@ def test_options_stand_anywhere_and_the_namespace_is_kept() -> None:
 
 def test_a_cluster_without_our_kinds_says_how_to_install_them() -> None:
     server = server_with(pod("web"))
-    missing = Status(code=404, message="the server could not find the requested resource")
+    missing = ApiStatus(code=404, message="the server could not find the requested resource")
 
-    def refuse(request: Request) -> Any:
+    def refuse(request: ApiRequest) -> Any:
         from bigfleet.kube.errors import error_of
 
         return error_of(missing) if request.resource == "capacityrequests" else None
@@ -340,7 +340,7 @@ class CheckedServer(FakeApiServer):
     version = "31"
     allowed = True
 
-    def call(self, request: Request) -> bytes:
+    def call(self, request: ApiRequest) -> bytes:
         if request.path == "/version":
             reply = {"major": "1", "minor": self.version, "gitVersion": f"v1.{self.version}.0"}
             return json.dumps(reply).encode()
