@@ -138,16 +138,16 @@ async def test_closing_ends_calls_under_way_without_cancelling_their_callers() -
     async with served(seed_count=1) as (fake, _):
         client = ProviderClient.dial(fake.site, FencingStamps("s", 1))
         await client.list()
-        turns = fake.running.backend.ledger.locks
+        locks = fake.running.backend.ledger.locks
         machine = (await client.list()).machines[0].id
-        await turns.take(machine)
+        await locks.acquire(machine)
         call = asyncio.create_task(client.create(machine))
         await asyncio.sleep(0)
         await client.list()
         await client.close()
         assert await code_of(call) == "CANCELLED"
         assert await code_of(client.list()) == "CANCELLED"
-        turns.give(machine)
+        locks.release(machine)
 
 
 async def test_a_list_may_be_larger_than_the_librarys_own_limit() -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import Final
 
 from bigfleet.cli.output import out, plain, table
-from bigfleet.cli.words import amounts, names, plural
+from bigfleet.cli.plan.need_words import amounts, names, plural
 from bigfleet.decision import ActionKind
 from bigfleet.model.reasons import WHY
 from bigfleet.scenario.outcome import ActionOutcome, NeedOutcome, Outcome
