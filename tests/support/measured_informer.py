@@ -16,9 +16,9 @@ from collections import Counter
 from pathlib import Path
 
 import structlog
+from capacity_requests import FULL_REQUESTS, CapacityRequest
 
 from bigfleet.kube import Informer, KubeClient, from_kubeconfig
-from bigfleet.kube.fleet import CAPACITY_REQUESTS, CapacityRequest
 from bigfleet.kube.reader import WATCH_SECONDS
 
 Facts = dict[str, float | str]
@@ -87,7 +87,7 @@ async def measure(kubeconfig: Path, marker: str = "") -> None:
     config = from_kubeconfig(kubeconfig)
     async with KubeClient.connect(config, observer=counts) as client:
         lasts = 1 if marker else WATCH_SECONDS
-        informer = Informer(client, CAPACITY_REQUESTS, watch_seconds=lasts)
+        informer = Informer(client, FULL_REQUESTS, watch_seconds=lasts)
         done = asyncio.Event()
         if marker:
             informer.on_change(lambda change: done.set() if marker in change.key else None)

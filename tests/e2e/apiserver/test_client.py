@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from capacity_requests import FULL_REQUESTS, CapacityRequest
 
 from bigfleet.kube import (
     AlreadyExistsError,
@@ -24,7 +25,6 @@ from bigfleet.kube import (
     UnreachableError,
     from_kubeconfig,
 )
-from bigfleet.kube.fleet import CAPACITY_REQUESTS, CapacityRequest
 from bigfleet.kube.objects import CONFIG_MAPS, DISRUPTION_BUDGETS, EVENTS, NODES, PODS
 from kube.plane import ControlPlane, control_plane
 
@@ -48,7 +48,7 @@ async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
 async def following(
     client: KubeClient, namespace: str, **options: int
 ) -> AsyncIterator[Informer[CapacityRequest]]:
-    informer = Informer(client, CAPACITY_REQUESTS, namespace=namespace, **options)  # type: ignore[arg-type]
+    informer = Informer(client, FULL_REQUESTS, namespace=namespace, **options)  # type: ignore[arg-type]
     running = asyncio.create_task(informer.run())
     try:
         yield informer
@@ -66,7 +66,7 @@ async def test_an_informer_sees_pages_changes_and_deletions(
     client: KubeClient, namespace: str
 ) -> None:
     for number in range(25):
-        await client.create(CAPACITY_REQUESTS, request(f"r{number:02}"), namespace)
+        await client.create(FULL_REQUESTS, request(f"r{number:02}"), namespace)
     seen: list[str] = []
 
     def tell(change: Change[CapacityRequest]) -> None:
@@ -78,10 +78,10 @@ async def test_an_informer_sees_pages_changes_and_deletions(
         assert len(informer) == 25
         assert informer.trouble is None
         seen.clear()
-        await client.create(CAPACITY_REQUESTS, request("new"), namespace)
+        await client.create(FULL_REQUESTS, request("new"), namespace)
         resized = {"spec": {"resources": {"cpu": "2"}}}
-        await client.merge_patch(CAPACITY_REQUESTS, "new", resized, namespace)
-        await client.delete(CAPACITY_REQUESTS, "r00", namespace)
+        await client.merge_patch(FULL_REQUESTS, "new", resized, namespace)
+        await client.delete(FULL_REQUESTS, "r00", namespace)
         await until(lambda: len(seen) >= 3)
         assert seen == ["added new", "changed new", "deleted r00"]
         assert all(item.status.phase == "Pending" for item in informer)
@@ -93,13 +93,13 @@ async def test_a_watch_that_ends_by_its_time_misses_nothing(
     async with following(client, namespace, watch_seconds=1) as informer:
         await informer.wait_synced()
         for number in range(12):
-            await client.create(CAPACITY_REQUESTS, request(f"r{number}"), namespace)
+            await client.create(FULL_REQUESTS, request(f"r{number}"), namespace)
             await asyncio.sleep(0.3)
         await until(lambda: len(informer) == 12)
 
 
 async def test_an_old_version_is_gone(client: KubeClient, namespace: str) -> None:
-    watch = client.watch(CAPACITY_REQUESTS, namespace, version="1", seconds=5)
+    watch = client.watch(FULL_REQUESTS, namespace, version="1", seconds=5)
     with pytest.raises(GoneError, match="too old"):
         async with watch as events:
             _ = [event async for event in events]
@@ -123,34 +123,31 @@ async def test_apply_makes_changes_and_removes_only_its_own(
 async def test_names_conflicts_and_absences_are_told_apart(
     client: KubeClient, namespace: str
 ) -> None:
-    made = await client.create(CAPACITY_REQUESTS, request("one"), namespace)
+    made = await client.create(FULL_REQUESTS, request("one"), namespace)
     with pytest.raises(AlreadyExistsError):
-        await client.create(CAPACITY_REQUESTS, request("one"), namespace)
+        await client.create(FULL_REQUESTS, request("one"), namespace)
     version = {"resourceVersion": made.metadata.resource_version}
     stale = {"metadata": version, "spec": {"priority": 1}}
-    await client.merge_patch(CAPACITY_REQUESTS, "one", stale, namespace)
+    await client.merge_patch(FULL_REQUESTS, "one", stale, namespace)
     with pytest.raises(ConflictError, match="has been modified"):
-        await client.merge_patch(CAPACITY_REQUESTS, "one", stale, namespace)
+        await client.merge_patch(FULL_REQUESTS, "one", stale, namespace)
     with pytest.raises(NotFoundError):
-        await client.get(CAPACITY_REQUESTS, "two", namespace)
+        await client.get(FULL_REQUESTS, "two", namespace)
     with pytest.raises(ConflictError, match="UID"):
-        await client.delete(CAPACITY_REQUESTS, "one", namespace, uid="another")
-    assert await client.delete(CAPACITY_REQUESTS, "one", namespace, uid=made.metadata.uid)
+        await client.delete(FULL_REQUESTS, "one", namespace, uid="another")
+    assert await client.delete(FULL_REQUESTS, "one", namespace, uid=made.metadata.uid)
 
 
 async def test_many_writers_of_one_object_all_succeed(client: KubeClient, namespace: str) -> None:
-    await client.create(CAPACITY_REQUESTS, request("one"), namespace)
+    await client.create(FULL_REQUESTS, request("one"), namespace)
 
     def count_up(seen: CapacityRequest) -> dict[str, object]:
         return {"spec": {"priority": seen.spec.priority + 1}}
 
     await asyncio.gather(
-        *(
-            client.change(CAPACITY_REQUESTS, "one", count_up, namespace, tries=100)
-            for _ in range(20)
-        )
+        *(client.change(FULL_REQUESTS, "one", count_up, namespace, tries=100) for _ in range(20))
     )
-    assert (await client.get(CAPACITY_REQUESTS, "one", namespace)).spec.priority == 20
+    assert (await client.get(FULL_REQUESTS, "one", namespace)).spec.priority == 20
 
 
 async def test_a_missing_right_is_named(kubernetes: ControlPlane, namespace: str) -> None:
@@ -197,9 +194,9 @@ async def test_pods_run_and_budgets_decide_evictions(client: KubeClient, namespa
 
 
 async def test_events_are_written_and_counted(client: KubeClient, namespace: str) -> None:
-    made = await client.create(CAPACITY_REQUESTS, request("one"), namespace)
+    made = await client.create(FULL_REQUESTS, request("one"), namespace)
     recorder = EventRecorder(client, "bigfleet-test")
-    ref = ObjectRef.to(CAPACITY_REQUESTS, made)
+    ref = ObjectRef.to(FULL_REQUESTS, made)
     recorder.warn(ref, "Unmet", "no machine of that shape")
     recorder.warn(ref, "Unmet", "no machine of that shape")
     running = asyncio.create_task(recorder.run())
@@ -245,14 +242,14 @@ async def test_an_api_server_that_was_away_is_followed_again_without_a_gap() -> 
     with control_plane(name="fragile") as plane:
         plane.install(CRDS)
         async with KubeClient.connect(from_kubeconfig(plane.kubeconfig)) as client:
-            await client.create(CAPACITY_REQUESTS, request("before"), "default")
+            await client.create(FULL_REQUESTS, request("before"), "default")
             async with following(client, "default") as informer:
                 await informer.wait_synced()
                 plane.processes["kube-apiserver"].kill()
                 await until(lambda: informer.trouble is not None)
                 assert list(informer.objects) == ["default/before"], "what was known stays"
                 await asyncio.to_thread(plane.restart_api_server)
-                await client.create(CAPACITY_REQUESTS, request("after"), "default")
+                await client.create(FULL_REQUESTS, request("after"), "default")
                 await until(lambda: len(informer) == 2)
                 assert informer.trouble is None
 

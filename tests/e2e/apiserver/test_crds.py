@@ -4,17 +4,16 @@ import json
 from typing import Any
 
 import pytest
+from capacity_requests import FULL_REQUESTS, CapacityRequest
 
 from bigfleet.kube import InvalidError, KubeClient
 from bigfleet.kube.fleet import (
     AVAILABLE_CAPACITIES,
-    CAPACITY_REQUESTS,
     UPCOMING_NODES,
-    CapacityRequest,
 )
 from kube.plane import ControlPlane
 
-ANYTHING = CAPACITY_REQUESTS.read_as(dict)
+ANYTHING = FULL_REQUESTS.read_as(dict)
 
 
 def request(**spec: Any) -> dict[str, object]:
@@ -113,14 +112,14 @@ async def made(client: KubeClient, namespace: str) -> CapacityRequest:
         topologySpread=spread(),
         coLocation=together(needs("NotIn", "x")),
     )
-    return await client.create(CAPACITY_REQUESTS, whole, namespace)
+    return await client.create(FULL_REQUESTS, whole, namespace)
 
 
 async def test_a_good_request_is_taken_whole_and_begins_as_pending(
     client: KubeClient, namespace: str
 ) -> None:
     await made(client, namespace)
-    found = await client.get(CAPACITY_REQUESTS, "one", namespace)
+    found = await client.get(FULL_REQUESTS, "one", namespace)
     assert found.spec.resources["cpu"] == 4
     assert found.spec.interruption_penalty == "0.5"
     assert found.spec.requirements[1].values == ("16",)
@@ -144,7 +143,7 @@ async def test_what_cannot_change_says_so_and_what_to_do(
 ) -> None:
     await made(client, namespace)
     with pytest.raises(InvalidError) as refusal:
-        await client.merge_patch(CAPACITY_REQUESTS, "one", {"spec": {field: value}}, namespace)
+        await client.merge_patch(FULL_REQUESTS, "one", {"spec": {field: value}}, namespace)
     assert f"{field} cannot change; delete the CapacityRequest and create a new one" in str(
         refusal.value
     )
@@ -155,7 +154,7 @@ async def test_resources_and_priority_follow_a_resized_pod(
 ) -> None:
     await made(client, namespace)
     resized = {"spec": {"resources": {"cpu": "8"}, "priority": 1000}}
-    found = await client.merge_patch(CAPACITY_REQUESTS, "one", resized, namespace)
+    found = await client.merge_patch(FULL_REQUESTS, "one", resized, namespace)
     assert (found.spec.resources["cpu"], found.spec.priority) == ("8", 1000)
 
 
@@ -164,7 +163,7 @@ async def test_acknowledged_is_for_good(client: KubeClient, namespace: str) -> N
 
     async def say(status: object) -> CapacityRequest:
         return await client.merge_patch(
-            CAPACITY_REQUESTS, "one", {"status": status}, namespace, subresource="status"
+            FULL_REQUESTS, "one", {"status": status}, namespace, subresource="status"
         )
 
     condition = {
@@ -187,13 +186,13 @@ async def test_acknowledged_is_for_good(client: KubeClient, namespace: str) -> N
 async def test_requests_are_chosen_by_their_phase(client: KubeClient, namespace: str) -> None:
     for name in ("new", "old"):
         body = request() | {"metadata": {"name": name}}
-        await client.create(CAPACITY_REQUESTS, body, namespace)
+        await client.create(FULL_REQUESTS, body, namespace)
     done = {"status": {"phase": "Acknowledged"}}
-    await client.merge_patch(CAPACITY_REQUESTS, "old", done, namespace, subresource="status")
+    await client.merge_patch(FULL_REQUESTS, "old", done, namespace, subresource="status")
 
     async def names(phase: str) -> list[str]:
         fields = f"status.phase={phase}"
-        found = await client.list_all(CAPACITY_REQUESTS, namespace, fields=fields)
+        found = await client.list_all(FULL_REQUESTS, namespace, fields=fields)
         return [item.metadata.name for item in found]
 
     assert await names("Pending") == ["new"]
