@@ -15,7 +15,7 @@ from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard
 
 Boot = Callable[[Path], ProviderProcess]
 """Starts the provider with its state in a folder."""
-SETTLE_S = 40.0
+SETTLE_S, OPEN_S = 40.0, 60.0
 LOOK_EVERY_S = 0.05
 STEPS = (State.IDLE, State.CONFIGURED, State.IDLE, State.SPECULATIVE)
 
@@ -32,14 +32,14 @@ async def survives_kill(
     last is reached after the restart, and the one machine that is created never has two hosts."""
     provider = boot(folder)
     try:
-        await asyncio.to_thread(provider.wait_open)
+        await asyncio.to_thread(provider.wait_open, OPEN_S)
         rule = Rule(op, moment, Effect.KILL, pid=provider.process.pid)
         number = cloud.faults.add(rule)
         machine, acknowledged = await _live(provider, hosts)
         assert cloud.faults.fired(number) == 1, f"{op} was never called"
         await asyncio.to_thread(provider.process.wait)
         provider = boot(folder)
-        await asyncio.to_thread(provider.wait_open)
+        await asyncio.to_thread(provider.wait_open, OPEN_S)
         async with provider.channel() as channel:
             shard = Shard(Remote(channel), epoch=2)
             seen = await _settled(shard, machine, hosts)

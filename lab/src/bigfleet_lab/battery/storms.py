@@ -36,19 +36,42 @@ class StormReport:
         return self.throttled / max(1, self.calls)
 
 
-def rough_weather(cloud: Cloud, create: str, *, throttled: str, stock_out: tuple[int, str]) -> None:
+def rough_weather(
+    cloud: Cloud,
+    create: str,
+    *,
+    throttled: str,
+    stock_out: tuple[int, str],
+    stock_out_text: str = "none left",
+    throttled_status: int = 429,
+) -> None:
     """50 ms latency; 5 % of the calls are throttled, half of them with Retry-After 1 s; 2 % of
-    the Creates find no stock. `throttled` and `stock_out` are the cloud's own codes."""
+    the Creates find no stock. `throttled` and `stock_out` are the cloud's own codes; where a code
+    says nothing the text does."""
     cloud.delays.turn({"latency": LATENCY_S})
     half = THROTTLED_SHARE / 2
     text = "too many calls"
     for pause in (1.0, None):
         cloud.faults.add(
-            Rule(status=429, code=throttled, text=text, retry_after=pause, times=None, chance=half)
+            Rule(
+                status=throttled_status,
+                code=throttled,
+                text=text,
+                retry_after=pause,
+                times=None,
+                chance=half,
+            )
         )
     status, code = stock_out
     cloud.faults.add(
-        Rule(create, status=status, code=code, text="none left", times=None, chance=STOCK_OUT_SHARE)
+        Rule(
+            create,
+            status=status,
+            code=code,
+            text=stock_out_text,
+            times=None,
+            chance=STOCK_OUT_SHARE,
+        )
     )
 
 

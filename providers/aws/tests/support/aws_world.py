@@ -18,10 +18,11 @@ from unittest import mock
 from aws_cloud import AwsCloud
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_fakecloud import Resource, serving
+from bigfleet_lab.battery import Boot, Subject
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.spec import SPEC
 from bigfleet_providerkit import RunningProvider, State, start
-from bigfleet_providerkit.testing import Shard
+from bigfleet_providerkit.testing import ProviderProcess, Shard
 
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 NO_OTHERS = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.devnull}
@@ -59,8 +60,14 @@ class AwsWorld:
 
     def hosts(self) -> list[Resource]:
         """Instances that are not on their way out."""
-        every = self.aws.ec2.instances.everything()
-        return [host for host in every if host.state not in ENDED]
+        return present(self.aws)
+
+    def subject(self) -> Subject:
+        """What the tests of every provider look at."""
+        return Subject(
+            self.running, self.shard, self.aws.cloud, self.hosts,
+            lambda host: host.tags.get("bigfleet:machine-id", host.ref),
+        )  # fmt: skip
 
     async def slots(self, word: str = "OnDemand") -> list[str]:
         """Free slots of a capacity type."""
@@ -78,6 +85,28 @@ class AwsWorld:
         machine = (await self.slots(word))[0]
         await self.shard.create(machine)
         return (await self.shard.until(machine, State.FAILED)).last_error
+
+
+def present(aws: AwsCloud) -> list[Resource]:
+    """Instances that are not on their way out."""
+    return [host for host in aws.ec2.instances.everything() if host.state not in ENDED]
+
+
+def booted(endpoint: str) -> Boot:
+    """Starts the executable on a cloud, with its state in a folder."""
+    rates = ("RunInstances", "TerminateInstances", "CreateTags", "DescribeInstances", "SendCommand")
+
+    def boot(folder: Path) -> ProviderProcess:
+        return ProviderProcess(
+            ProviderProcess.module("bigfleet_provider_aws"), f"--endpoint-url={endpoint}",
+            f"--spot-advisor-url={endpoint}/spot-advisor-data.json", "--region=us-east-1",
+            "--image=amd64=ami-0amd64,arm64=ami-0arm64", "--iam-instance-profile=bigfleet-node",
+            f"--state={folder / 'state.db'}", "--poll-interval=50ms", "--seed-count=4",
+            f"--api-rate={','.join(f'{op}=500' for op in rates)}",
+            environment={**KEYS, **NO_OTHERS}, log=folder / "log",
+        )  # fmt: skip
+
+    return boot
 
 
 def options_for(endpoint: str, **changed: object) -> AwsOptions:

@@ -56,7 +56,11 @@ async def test_one_machine_through_its_life_leaves_no_host_and_no_tag_of_its_own
 
 
 async def test_an_order_says_whose_host_it_is_in_the_call_that_makes_it() -> None:
-    changes = {"vpc": {"nyc3": "vpc-nyc3"}, "ssh_keys": ("111",), "tags": {"team": "ml"}}
+    changes: dict[str, Any] = {
+        "vpc": {"nyc3": "vpc-nyc3"},
+        "ssh_keys": ("111",),
+        "tags": {"team": "ml"},
+    }
     async with digitalocean_world(**changes) as world:
         world.page.cloud.faults.add(Rule("Tag", status=500, times=None))
         machine = await world.idle()

@@ -136,6 +136,10 @@ class DigitaloceanCloud:
         self.cloud.facts["agent_key"] = str(agents.key)
         self.cloud.facts["agent_ca"] = str(agents.ca)
 
+    def present(self) -> list[Resource]:
+        """Droplets that are not on their way out."""
+        return [row for row in self.droplets.everything() if row.state != "archive"]
+
     def create(self, call: Call) -> Reply:
         """One Droplet. There is no idempotency: the same order again makes another."""
         body = call.only(*CREATE_FIELDS)

@@ -10,7 +10,7 @@ agents run on the test's loop.
 import contextlib
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,16 +18,18 @@ from unittest import mock
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_fakecloud import Resource, TestAuthority, serving
+from bigfleet_lab.battery import Boot, Subject
 from bigfleet_provider_digitalocean.options import DigitaloceanOptions
 from bigfleet_provider_digitalocean.spec import SPEC
 from bigfleet_providerkit import RunningProvider, State, start
-from bigfleet_providerkit.testing import Shard, free_port
+from bigfleet_providerkit.codec.flat import FlatTags
+from bigfleet_providerkit.codec.tags import MACHINE
+from bigfleet_providerkit.testing import ProviderProcess, Shard, free_port
 from digitalocean_cloud import DigitaloceanCloud
 
 TOKEN = "the token of a test"
 SECRET = "the agents of a test have this secret"
 PAGE = Path(__file__).with_name("digitalocean_cloud.py")
-GONE = ("archive",)
 USUAL: Mapping[str, object] = {
     "token": TOKEN,
     "region": "nyc3",
@@ -54,7 +56,16 @@ class DigitaloceanWorld:
 
     def hosts(self) -> list[Resource]:
         """Droplets that are not on their way out."""
-        return [host for host in self.page.droplets.everything() if host.state not in GONE]
+        return self.page.present()
+
+    def subject(self) -> Subject:
+        """What the tests of every provider look at."""
+        codec = self.running.backend.kit.codec
+        flat = FlatTags(codec)
+        return Subject(
+            self.running, self.shard, self.page.cloud, self.hosts,
+            lambda host: flat.read(host.tags).get(codec.key(MACHINE), host.ref),
+        )  # fmt: skip
 
     def ever(self) -> int:
         """How many Droplets were ordered."""
@@ -96,6 +107,31 @@ def options_for(page: DigitaloceanCloud, endpoint: str, **changed: object) -> Di
     )
 
 
+def booted(page: DigitaloceanCloud, endpoint: str, authority: TestAuthority) -> Boot:
+    """Starts the executable on a cloud, with its state in a folder and one port for its agents."""
+    with free_port() as port:
+        pass
+    facts = page.cloud.facts
+    variables = {
+        "DIGITALOCEAN_TOKEN": TOKEN,
+        "BIGFLEET_BOOTSTRAP_SECRET": SECRET,
+        "SSL_CERT_FILE": str(authority.ca),
+    }
+
+    def boot(folder: Path) -> ProviderProcess:
+        return ProviderProcess(
+            ProviderProcess.module("bigfleet_provider_digitalocean"), f"--endpoint-url={endpoint}",
+            f"--bootstrap-addr=127.0.0.1:{port}", f"--bootstrap-endpoint=https://127.0.0.1:{port}",
+            f"--bootstrap-tls-cert={facts['agent_cert']}",
+            f"--bootstrap-tls-key={facts['agent_key']}", f"--bootstrap-ca={facts['agent_ca']}",
+            f"--state={folder / 'state.db'}", "--region=nyc3", "--poll-interval=50ms",
+            "--seed-count=4", "--api-rate=CreateDroplet=500",
+            environment=variables, log=folder / "log",
+        )  # fmt: skip
+
+    return boot
+
+
 @contextlib.contextmanager
 def trusting(authority: TestAuthority) -> Iterator[None]:
     """The environment of a provider that trusts the authority of the imitation."""
@@ -104,14 +140,17 @@ def trusting(authority: TestAuthority) -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def digitalocean_world(**changed: Any) -> AsyncIterator[DigitaloceanWorld]:
-    """A provider on a cloud of its own."""
+async def digitalocean_world(
+    *, window_s: float = 30.0, **changed: Any
+) -> AsyncIterator[DigitaloceanWorld]:
+    """A provider on a cloud of its own; `window_s` is in how long a new host is listed."""
+    spec = replace(SPEC, consistency_window=window_s)
     page = DigitaloceanCloud(1)
     with TemporaryDirectory(prefix="bigfleet-tls-") as folder:
         authority = TestAuthority.make(Path(folder))
         with trusting(authority), serving(page.cloud, authority=authority) as endpoint:
             options = options_for(page, endpoint, **changed)
-            running = await start(SPEC, options, listen=False)
+            running = await start(spec, options, listen=False)
             try:
                 yield DigitaloceanWorld(page, endpoint, running, Shard(running.service))
                 assert page.cloud.refused == []

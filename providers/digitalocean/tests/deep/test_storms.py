@@ -1,0 +1,68 @@
+"""Storms at full size, and a kill at every API call of a machine's life."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pydo")
+
+from bigfleet_fakecloud import Moment, TestAuthority, serving
+from bigfleet_lab.battery import StormReport, rough_weather, storm, survives_kill
+from digitalocean_cloud import DigitaloceanCloud
+from digitalocean_world import booted, digitalocean_world
+
+NO_STOCK = (422, "unprocessable_entity")
+NO_STOCK_TEXT = "Size is not available in this region."
+OPS = (
+    "ListDroplets", "CreateDroplet", "GetDroplet", "Tag", "Untag", "DeleteDroplet", "DeleteTag",
+)  # fmt: skip
+FIFTY = {"CreateDroplet": 50.0}
+
+
+def shown(name: str, report: StormReport) -> None:
+    """The figures of a storm, for the person who runs it."""
+    sys.stderr.write(
+        f"\n{name}: {dict(report.ends)} in {report.seconds:.1f} s, "
+        f"{report.calls_a_machine():.2f} calls a machine, {report.throttled} answered 429\n"
+    )
+
+
+@pytest.mark.timeout(400)
+async def test_a_thousand_creates_in_rough_weather() -> None:
+    async with digitalocean_world(seed_count=1000, api_rate=FIFTY, poll_interval=3.0) as world:
+        rough_weather(
+            world.page.cloud, "CreateDroplet", throttled="too_many_requests", stock_out=NO_STOCK,
+            stock_out_text=NO_STOCK_TEXT,
+        )  # fmt: skip
+        report = await storm(world.subject(), 1000, 300)
+        shown("1,000 creates at 50/s", report)
+        assert set(report.ends) == {"Idle", "OutOfCapacity"}
+        assert (report.doubled, report.leaked) == ([], [])
+        assert report.calls_a_machine() <= 8
+        assert report.seconds <= 120
+
+
+@pytest.mark.timeout(700)
+async def test_a_thousand_creates_at_the_declared_rate() -> None:
+    async with digitalocean_world(seed_count=1000, api_rate={}, poll_interval=5.0) as world:
+        rough_weather(
+            world.page.cloud, "CreateDroplet", throttled="too_many_requests", stock_out=NO_STOCK,
+            stock_out_text=NO_STOCK_TEXT,
+        )  # fmt: skip
+        report = await storm(world.subject(), 1000, 600)
+        shown("1,000 creates at the declared rate", report)
+        assert set(report.ends) <= {"Idle", "OutOfCapacity", "Throttled"}
+        assert (report.doubled, report.leaked) == ([], [])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])
+async def test_a_kill_at_every_api_call_loses_nothing(
+    op: str, moment: Moment, tmp_path: Path
+) -> None:
+    page, authority = DigitaloceanCloud(1), TestAuthority.make(tmp_path / "tls")
+    with serving(page.cloud, authority=authority) as endpoint:
+        boot = booted(page, endpoint, authority)
+        await survives_kill(boot, tmp_path, page.cloud, page.present, op, moment)
