@@ -120,8 +120,8 @@ def rollup_times() -> Found:
         began = time.perf_counter()
         built = rollups.build("c-1", stamp, {})
         times.append((time.perf_counter() - began) * 1000)
-        told = pb.OperatorMessage.FromString(built.frame).rollup.needs
-        added = sum(int(row.aggregate_resources["pods"]) for row in told)
+        rows_sent = pb.OperatorMessage.FromString(built.frame).rollup.needs
+        added = sum(int(row.aggregate_resources["pods"]) for row in rows_sent)
         expect(added == REQUESTS, "the roll-up does not add up")
     return Found(samples=times)
 

@@ -1,6 +1,6 @@
 """`make docs`: every relative link in our Markdown leads to a file, and its anchor to a heading.
 
-Addresses on the web are not visited: a check must not depend on somebody else's server.
+Addresses on the web are not visited: a check must not depend on another server.
 """
 
 import re

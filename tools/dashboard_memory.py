@@ -67,7 +67,7 @@ async def busy(fleet: Fleet) -> None:
 
 
 async def through_screens(page: Page) -> None:
-    """Every screen once, as somebody does who looks round."""
+    """Every screen once, as a user opens them."""
     for key in SCREENS:
         await page.value(f"document.querySelector('#nav a[data-key={key}]').click()")
         await asyncio.sleep(4.0)
@@ -78,8 +78,8 @@ async def sample(page: Page) -> Sample:
     """After a collection on both sides."""
     gc.collect()
     await page.call("HeapProfiler.collectGarbage")
-    told = (await page.call("Performance.getMetrics"))["metrics"]
-    metrics = {each["name"]: float(each["value"]) for each in told}
+    reply = (await page.call("Performance.getMetrics"))["metrics"]
+    metrics = {each["name"]: float(each["value"]) for each in reply}
     return Sample(
         resident_mb([os.getpid()]),
         resident_mb(descendants(os.getpid())),
@@ -120,15 +120,15 @@ async def run(minutes: int) -> list[Sample]:
             await page.until(DRAWN, 60)
             await page.call("Performance.enable")
             await page.call("HeapProfiler.enable")
-            # Whoever listens to the network makes the browser keep every answer for them.
+            # Listening to the network makes the browser keep every answer.
             await page.call("Network.disable")
             began = time.monotonic()
             for minute in range(1, minutes + 1):
                 await through_screens(page)
                 await asyncio.sleep(max(0.0, began + 60 * minute - time.monotonic()))
                 found.append(await sample(page))
-                told = (f"{f.name} {getattr(found[-1], f.name):,.1f}" for f in fields(Sample))
-                print(f"minute {minute:2}: {', '.join(told)}", flush=True)
+                reply = (f"{f.name} {getattr(found[-1], f.name):,.1f}" for f in fields(Sample))
+                print(f"minute {minute:2}: {', '.join(reply)}", flush=True)
             if page.complaints:
                 raise SystemExit(f"the page complains: {page.complaints[:3]}")
         finally:

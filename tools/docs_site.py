@@ -39,7 +39,7 @@ FETCHED: Final = re.compile(
     r"<(?:script|img|iframe|source|link(?![^>]*rel=\"(?:canonical|prev|next)\"))\b"
     r"[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>"
 )
-"""What a browser would ask somebody else for, merely to show a page."""
+"""What a browser would fetch from another server to show a page."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

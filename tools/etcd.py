@@ -69,12 +69,12 @@ def in_package() -> Etcd | None:
 def of(path: Path) -> Etcd | None:
     """The etcd at a path with the version it says it has; None when it is none."""
     try:
-        said = subprocess.run(
+        finished = subprocess.run(
             [str(path), "--version"], capture_output=True, text=True, check=False, timeout=30
         ).stdout
     except OSError:
         return None
-    version = VERSION.search(said)
+    version = VERSION.search(finished)
     if version is None:
         return None
     major, minor, patch = (int(part) for part in version.groups())

@@ -1,7 +1,7 @@
 """Writes docs/reference/metrics.md from the registries of the processes: what each one exports.
 
 Names, types, labels and meanings are read from running code, so the page cannot promise what
-nobody serves. What was promised is held against the same registries by tests. `--check` only
+no process serves. What was promised is held against the same registries by tests. `--check` only
 compares.
 """
 

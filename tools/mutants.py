@@ -149,7 +149,7 @@ def _run_tests(folder: Path, stage: int) -> None:
     try:
         import pytest
 
-        # Nobody reads why a test fails here, so that asserts need not be made to tell it.
+        # The reason of a failure is not read here, so asserts are not rewritten.
         quick = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]
         code = int(pytest.main([*quick, *tests]))
     finally:
@@ -222,8 +222,8 @@ class Tally:
             print(f"survived: {mutant.file}:{mutant.line} {mutant.kind}")
             print(f"    - {mutant.before}\n    + {mutant.after}")
         if done % 20 == 0 or done == self.total:
-            said = ", ".join(f"{count} {v.value}" for v, count in sorted(self.counts.items()))
-            print(f"{done} of {self.total}: {said}", flush=True)
+            summary = ", ".join(f"{count} {v.value}" for v, count in sorted(self.counts.items()))
+            print(f"{done} of {self.total}: {summary}", flush=True)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -41,7 +41,7 @@ def kill_rate(results: Sequence[tuple[Mutant, Verdict]]) -> float:
 def write_report(
     path: Path, results: Sequence[tuple[Mutant, Verdict]], known: int, seed: int
 ) -> None:
-    """Write the page anew, with the explanations it had."""
+    """Write the page again, with the explanations it had."""
     explained = explanations(path.read_text(encoding="utf-8")) if path.exists() else {}
     path.write_text(page(results, known, seed, explained), encoding="utf-8")
 
@@ -50,8 +50,8 @@ def explained_survivors(path: Path) -> frozenset[_Key]:
     """Those a page has an explanation for: trying them again would tell nothing new."""
     if not path.exists():
         return frozenset()
-    told = explanations(path.read_text(encoding="utf-8"))
-    return frozenset(key for key, why in told.items() if why != UNEXPLAINED)
+    known = explanations(path.read_text(encoding="utf-8"))
+    return frozenset(key for key, why in known.items() if why != UNEXPLAINED)
 
 
 def explanations(text: str) -> dict[_Key, str]:

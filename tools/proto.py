@@ -1,6 +1,6 @@
 """`make proto`: generates Python from the protocol definitions, byte for byte.
 
-What is generated is committed, so that nobody needs a compiler to use the contract; `--check` says
+What is generated is committed, so that using the contract needs no compiler; `--check` says
 whether it still is what the definitions give. The compiler and the plug-in for type stubs are those
 of the environment that runs this file.
 

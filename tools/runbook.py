@@ -128,7 +128,7 @@ def own_page(rule: Mapping[str, Any]) -> str:
     """The page of one alert."""
     expression, about = " ".join(str(rule["expr"]).split()), rule["annotations"]
     metrics = metrics_of(expression)
-    asked = [
+    promised = [
         one for one in PROMISED if one.number in about["runbook"] or metrics & metrics_of(one.expr)
     ]
     severity = rule["labels"]["severity"]
@@ -142,12 +142,12 @@ def own_page(rule: Mapping[str, Any]) -> str:
         "\n## Metrics\n\n| metric | meaning |\n| --- | --- |\n",
         *(f"| `{name}` | {meanings()[name]} |\n" for name in sorted(metrics)),
     ]
-    if asked:
+    if promised:
         parts.append("\n## Related queries\n\n| number | question | query |\n")
         parts.append("| --- | --- | --- |\n")
         parts += [
             f"| {one.number} | {one.question} | `{one.expr.replace('|', chr(92) + '|')}` |\n"
-            for one in asked
+            for one in promised
         ]
     parts.append("\nAll alerts: [runbook](../runbook.md). ")
     parts.append("All queries: [promised queries](../../reference/queries.md).\n")

@@ -23,7 +23,7 @@ Document = Mapping[str, object]
 
 
 class CannotStoreError(ValueError):
-    """The report is no certificate; the text says why."""
+    """The report is not a certificate; the text says why."""
 
 
 def part(document: Document, name: str) -> Document:
@@ -74,9 +74,9 @@ def store(source: Path, root: Path = ROOT) -> Path:
     document: Document = json.loads((source / "report.json").read_text("utf-8"))
     version = str(part(document, "provider")["version"])
     if document["verdict"] != "CERTIFIED" or document["partial"]:
-        raise CannotStoreError(f"{source} is no certificate: {document['verdict']}")
+        raise CannotStoreError(f"{source} is not a certificate: {document['verdict']}")
     if not VERSION.fullmatch(version):
-        raise CannotStoreError(f"{source}: {version!r} is no version; give --provider-version")
+        raise CannotStoreError(f"{source}: {version!r} is not a version; give --provider-version")
     if Path(str(part(document, "provider")["command"])).is_absolute():
         raise CannotStoreError(f"{source} names a path of one machine; run it by its name")
     target = root / "conformance" / "reports" / place_of(document)

@@ -44,15 +44,20 @@ class Api:
 
     def get(self, path: str, **query: str) -> Any:
         """Read an object or a list."""
-        asked = f"?{urlencode(query)}" if query else ""
-        return self.call("GET", path + asked)
+        query_text = f"?{urlencode(query)}" if query else ""
+        return self.call("GET", path + query_text)
 
     def watch(self, path: str, version: str, seconds: int = 1, **query: str) -> Iterator[Any]:
         """Every change after a version, for so long; the next call goes on from the last one."""
-        asked = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(seconds), **query}
+        query_text = {
+            "watch": "1",
+            "resourceVersion": version,
+            "timeoutSeconds": str(seconds),
+            **query,
+        }
         line = http.client.HTTPSConnection(self._host, self._port, context=self._tls())
         with closing(line):
-            line.request("GET", f"{path}?{urlencode(asked)}")
+            line.request("GET", f"{path}?{urlencode(query_text)}")
             for event in line.getresponse():
                 yield json.loads(event)
 
@@ -71,20 +76,20 @@ class Api:
         body: Mapping[str, Any] | None = None,
         kind: str = "application/json",
     ) -> Any:
-        """One request, and once more where a connection was closed while nobody used it."""
+        """One request, and once more where a connection was closed while it was idle."""
         text = None if body is None else json.dumps(body)
         headers = {} if body is None else {"Content-Type": kind}
         connection = self._connection()
         was_open = connection.sock is not None
         try:
-            status, said = self._exchange(connection, method, path, text, headers)
+            status, reply = self._exchange(connection, method, path, text, headers)
         except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLError):
             if not was_open:
                 raise
-            status, said = self._exchange(connection, method, path, text, headers)
+            status, reply = self._exchange(connection, method, path, text, headers)
         if status >= http.HTTPStatus.BAD_REQUEST:
-            raise ApiError(status, f"{method} {path}: {status} {said.decode()[:500]}")
-        return json.loads(said)
+            raise ApiError(status, f"{method} {path}: {status} {reply.decode()[:500]}")
+        return json.loads(reply)
 
     def _exchange(
         self,

@@ -116,7 +116,7 @@ def linker_flags(binary: Binary) -> str:
     """Flags that leave symbols out and tell programs their version, which Go alone would not."""
     version = pinned(binary.module, binary.package)
     major, minor = version.removeprefix("v").split(".")[:2]
-    said = {
+    output = {
         "kubernetes": {
             "k8s.io/component-base/version.gitVersion": version,
             "k8s.io/component-base/version.gitMajor": major,
@@ -126,7 +126,7 @@ def linker_flags(binary: Binary) -> str:
         "kwok": {"sigs.k8s.io/kwok/pkg/consts.Version": version},
         "helm": {"helm.sh/helm/v3/internal/version.version": version},
     }[binary.module]
-    return " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in said.items())])
+    return " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in output.items())])
 
 
 def find_go() -> Path:
@@ -138,11 +138,13 @@ def find_go() -> Path:
             f"the Kubernetes binaries are built with Go, and none is in PATH: install Go {wanted} "
             "or newer, or point BIGFLEET_TOOLS at a folder that already holds them"
         )
-    said = subprocess.run([found, "env", "GOVERSION"], capture_output=True, text=True, check=False)
-    version = re.match(r"go(\d+)\.(\d+)", said.stdout)
+    output = subprocess.run(
+        [found, "env", "GOVERSION"], capture_output=True, text=True, check=False
+    )
+    version = re.match(r"go(\d+)\.(\d+)", output.stdout)
     if version is None or (int(version[1]), int(version[2])) < OLDEST_GO:
         raise NoGoError(
-            f"{found} is {said.stdout.strip() or 'no Go'}; Go {wanted} or newer is needed"
+            f"{found} is {output.stdout.strip() or 'no Go'}; Go {wanted} or newer is needed"
         )
     return Path(found)
 
@@ -174,19 +176,19 @@ def build_one(go: Path, binary: Binary, place: Path, count: str) -> None:
     started = time.monotonic()
     half_done = place / f".{binary.name}.{os.getpid()}"
     options = ["-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", linker_flags(binary)]
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         building = subprocess.Popen(
             [str(go), "build", *options, "-o", str(half_done), binary.package],
             cwd=HERE / binary.module,
             env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
         )
         while not _ends(building):
             print(".", end="", flush=True)
-        said.seek(0)
-        words = said.read()
+        output.seek(0)
+        words = output.read()
     if building.returncode != 0:
         half_done.unlink(missing_ok=True)
         print(" failed")

@@ -1,7 +1,7 @@
 """Keys and certificates of a control plane on loopback: one authority, one server, one
 administrator.
 
-Good for a day, made anew for every control plane, never used outside of tests.
+Good for a day, made again for every control plane, never used outside of tests.
 """
 
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Ports for test servers that nobody else will take.
+"""Ports for test servers that no other process will take.
 
 They lie below the range from which the kernel takes ports for outgoing connections, and a lock on a
 file says that one is taken, for all test runs of a machine. The lock goes with the process.

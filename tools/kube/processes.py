@@ -66,8 +66,8 @@ class Process:
 
     def tail(self, lines: int = 15) -> str:
         """The end of its log."""
-        said = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
-        return "\n".join(said.splitlines()[-lines:])
+        logged = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        return "\n".join(logged.splitlines()[-lines:])
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, such as SIGSTOP and SIGCONT."""

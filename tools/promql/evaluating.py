@@ -25,7 +25,7 @@ from promql.parsing import (
 from promql.series import LOOKBACK_SECONDS, NAME, Labels, Sample, Samples
 
 Vector = dict[Labels, float]
-_NOBODY: Final[Labels] = frozenset()
+_NO_LABELS: Final[Labels] = frozenset()
 _NEAR: Final = 1.1
 """A range is taken to reach its border if the border is nearer than so many usual intervals."""
 _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
@@ -52,7 +52,7 @@ _PUT_TOGETHER: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 def evaluate(tree: Expression, samples: Samples, at: float) -> Vector:
     """The answer at a time, in Unix seconds."""
     found = _value(tree, samples, at)
-    return {_NOBODY: found} if isinstance(found, float) else found
+    return {_NO_LABELS: found} if isinstance(found, float) else found
 
 
 def _value(tree: Expression, samples: Samples, at: float) -> Vector | float:

@@ -1,4 +1,4 @@
-"""Samples by their labels: what scrapes have brought, or what somebody else has."""
+"""Samples by their labels: what scrapes have brought, or what another source has."""
 
 from __future__ import annotations
 

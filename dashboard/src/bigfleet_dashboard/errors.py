@@ -2,7 +2,7 @@
 
 DashboardError(Exception)
 ├── ConfigError          what it was told makes no sense; the process does not start
-├── SourceError          somebody did not answer, or not usefully
+├── SourceError          a source did not answer, or not usefully
 └── RequestError         a request that cannot be answered; has a status
     ├── NotFoundError        404
     ├── BadRequestError      400
@@ -45,13 +45,13 @@ class BadRequestError(RequestError):
 
 
 class ForbiddenError(RequestError):
-    """Not for whoever asks."""
+    """The user may not see this."""
 
     status = 403
 
 
 class UnauthenticatedError(ForbiddenError):
-    """Nobody knows who asks."""
+    """The request names no user."""
 
     status = 401
 

@@ -107,12 +107,12 @@ def drawer(row: NeedRow) -> Drawer:
 
 def amounts(resources: Mapping[str, str]) -> str:
     """`cpu 4.5, memory 16Gi`; nothing when there is nothing."""
-    told = (
+    described = (
         f"{name} {quantity(text)}"
         for name, text in sorted(resources.items())
         if text not in ("", "0")
     )
-    return ", ".join(told) or "nothing"
+    return ", ".join(described) or "nothing"
 
 
 def quantity(text: str) -> str:

@@ -40,7 +40,7 @@ def exported() -> set[str]:
     return set().union(*(names_of(registry) for registry in registries))
 
 
-def asked(expression: str) -> set[str]:
+def metrics_in(expression: str) -> set[str]:
     """Names of metrics in a query."""
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|by \([^)]*\)", "", expression)
     return {word for word in re.findall(r"[a-z_][a-z0-9_]*", bare) if word not in FUNCTIONS}
@@ -54,7 +54,7 @@ def test_the_files_are_what_the_description_says() -> None:
 def test_a_query_asks_for_metrics_that_a_process_exports(
     expression: str, exported: set[str]
 ) -> None:
-    assert asked(expression) <= exported | OUTSIDE
+    assert metrics_in(expression) <= exported | OUTSIDE
 
 
 def test_a_board_has_all_its_rows_and_panels_do_not_overlap() -> None:
@@ -76,7 +76,9 @@ def test_a_board_has_all_its_rows_and_panels_do_not_overlap() -> None:
 
 
 def test_panels_ask_what_they_are_called() -> None:
-    asked = {p.title: [q.expr for q in p.queries] for row in FLEET.rows for p in row.panels}
-    assert all("bigfleet_shard_cycles_total" in expr for expr in asked["Changes per cycle"])
-    shares = [re.findall(r"histogram_quantile\(([\d.]+)", e)[0] for e in asked["Roll-up quantiles"]]
+    metrics_in = {p.title: [q.expr for q in p.queries] for row in FLEET.rows for p in row.panels}
+    assert all("bigfleet_shard_cycles_total" in expr for expr in metrics_in["Changes per cycle"])
+    shares = [
+        re.findall(r"histogram_quantile\(([\d.]+)", e)[0] for e in metrics_in["Roll-up quantiles"]
+    ]
     assert shares == ["0.5", "0.95", "0.99"]

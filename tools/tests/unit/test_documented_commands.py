@@ -95,7 +95,7 @@ def test_there_are_many() -> None:
 
 FIRST = ("concepts", "plan-and-bench", "run-a-shard", "run-the-control-plane", "simulate-clusters",
          "dashboard", "bigfleetctl")  # fmt: skip
-"""Guides that somebody with a checkout reads first."""
+"""Guides that a user with a checkout reads first."""
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "tools" / "setup.sh",

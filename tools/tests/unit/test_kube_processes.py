@@ -1,4 +1,4 @@
-"""Programs of a control plane: they end with whoever started them."""
+"""Programs of a control plane: they end with the process that started them."""
 
 import signal
 import subprocess
@@ -29,7 +29,7 @@ sys.stdin.read()
 
 
 def lives(pid: int) -> bool:
-    """Whether a process is there and is no zombie."""
+    """Whether a process is there and is not a zombie."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """The whole catalogue of metrics, as promised to users, against what every process exports.
 
-A name, a type or a label that changes breaks somebody's alerts: it has to be changed here as well.
+A name, a type or a label that changes breaks users' alerts: it has to be changed here as well.
 Values of labels and series that exist from the start are tested beside each part.
 """
 

@@ -101,10 +101,10 @@ def test_an_explanation_is_kept_when_lines_move(tmp_path: Path) -> None:
     report = tmp_path / "survivors.md"
     write_report(report, [(mutant(), Verdict.SURVIVED)], known=10, seed=1)
     assert UNEXPLAINED in report.read_text()
-    said = "Equal amounts\ncannot happen here."
-    report.write_text(report.read_text().replace(UNEXPLAINED, said))
+    explanation = "Equal amounts\ncannot happen here."
+    report.write_text(report.read_text().replace(UNEXPLAINED, explanation))
     write_report(report, [(mutant(line=99), Verdict.SURVIVED)], known=10, seed=2)
-    assert explanations(report.read_text()) == {mutant().key: said}
+    assert explanations(report.read_text()) == {mutant().key: explanation}
 
 
 def test_a_survivor_is_known_once_it_is_explained(tmp_path: Path) -> None:

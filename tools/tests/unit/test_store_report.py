@@ -36,14 +36,14 @@ async def test_a_certificate_lies_by_its_versions_and_can_be_repeated(tmp_path: 
     for short, long in zip(stored["behaviors"], full["behaviors"], strict=True):
         assert short["evidence"] == []
         assert {**short, "evidence": long["evidence"]} == long
-    told = (kept / "README.md").read_text("utf-8")
-    assert "## Reproduce" in told
-    assert "CERTIFIED" in told
+    text = (kept / "README.md").read_text("utf-8")
+    assert "## Reproduce" in text
+    assert "CERTIFIED" in text
 
 
 async def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
     quick = await a_report(tmp_path / "quick", Options(quick=True, settle_s=5.0, port=0))
-    with pytest.raises(store_report.CannotStoreError, match="is no certificate: INCOMPLETE"):
+    with pytest.raises(store_report.CannotStoreError, match="is not a certificate: INCOMPLETE"):
         store_report.store(quick, tmp_path)
     (quick / "badge.json").write_text("{}")
     with pytest.raises(store_report.CannotStoreError, match="badge"):

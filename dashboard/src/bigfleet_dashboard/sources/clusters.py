@@ -47,12 +47,12 @@ class ClusterObjects:
             failed = [
                 text for text in await asyncio.gather(*map(self._read, self._clusters)) if text
             ]
-            told = (
+            outcome = (
                 (FAILING, failed[0], "check the address, the token and its rights")
                 if failed
                 else (OK, f"UpcomingNodes of {len(self._clusters)} clusters", "")
             )
-            self._fleet.sources.tell("cluster objects", *told)
+            self._fleet.sources.tell("cluster objects", *outcome)
             self._fleet.changed()
             await asyncio.sleep(EVERY_SECONDS)
 

@@ -21,7 +21,7 @@ from bigfleet_dashboard.cost import spend_per_hour
 from bigfleet_dashboard.errors import SourceError
 from bigfleet_dashboard.sources.channels import Channels
 from bigfleet_dashboard.sources.clusters import ClusterObjects
-from bigfleet_dashboard.sources.coordinator import CoordinatorReads, said
+from bigfleet_dashboard.sources.coordinator import CoordinatorReads, error_text
 from bigfleet_dashboard.sources.pages import PageReader
 from bigfleet_dashboard.sources.prometheus import Prometheus
 from bigfleet_dashboard.sources.shards import ShardWatch
@@ -98,7 +98,9 @@ class Collector:
                 try:
                     status = await stub.GetStatus(pb.GetStatusRequest(), timeout=_ASK_SECONDS)
                 except grpc.aio.AioRpcError as error:
-                    self._fleet.sources.tell(f"shard {address}", FAILING, said(error), "check it")
+                    self._fleet.sources.tell(
+                        f"shard {address}", FAILING, error_text(error), "check it"
+                    )
                     continue
                 self._fleet.sources.tell(f"shard {address}", OK, f"is {status.shard_id}")
                 self._watch(status.shard_id, address)

@@ -1,4 +1,4 @@
-"""Reads of the coordinator: whoever leads is found and asked, the others are looked at.
+"""Reads of the coordinator: finds the leader and reads from it; probes the other replicas.
 
 A replica that does not lead names the leader and is followed, at most three times; without a name
 the other addresses are tried.
@@ -51,7 +51,7 @@ class CoordinatorReads:
                 stub.ListMoves(pb.ListMovesRequest(include_done=True), timeout=_SECONDS),
             )
         except grpc.aio.AioRpcError as error:
-            raise SourceError(said(error)) from error
+            raise SourceError(error_text(error)) from error
         return CoordinatorView(
             at_seconds=now,
             leader=leader,
@@ -106,10 +106,10 @@ class CoordinatorReads:
 
 def _refusing(address: str, error: grpc.aio.AioRpcError) -> Replica:
     follows = error.code() is grpc.StatusCode.FAILED_PRECONDITION
-    return Replica(address, "follower" if follows else "silent", said(error))
+    return Replica(address, "follower" if follows else "silent", error_text(error))
 
 
-def said(error: grpc.aio.AioRpcError) -> str:
+def error_text(error: grpc.aio.AioRpcError) -> str:
     """A failed call in one line."""
     code = error.code()
     first = (error.details() or "").splitlines()

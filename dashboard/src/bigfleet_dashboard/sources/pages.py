@@ -78,17 +78,17 @@ class PageReader:
         shards = self._fleet.shards.values()
         failing = [shard for shard in shards if shard.http_trouble]
         if not self._fleet.shards:
-            told = (WAITING, "no shard is known yet", "")
+            outcome = (WAITING, "no shard is known yet", "")
         elif failing:
-            told = (
+            outcome = (
                 FAILING,
                 f"{len(failing)} of {len(self._fleet.shards)} not readable, first "
                 f"{failing[0].shard_id} at {failing[0].http_address}: {failing[0].http_trouble}",
                 "name the page with --shard-http ID=HOST:PORT (the shard's --metrics-addr)",
             )
         else:
-            told = (OK, f"cycle times and metrics of {len(self._fleet.shards)}", "")
-        if self._fleet.sources.tell("shard pages", *told):
+            outcome = (OK, f"cycle times and metrics of {len(self._fleet.shards)}", "")
+        if self._fleet.sources.tell("shard pages", *outcome):
             self._fleet.changed()
 
 

@@ -34,10 +34,14 @@ class Prometheus:
         while True:
             try:
                 self._fleet.rollup_ages = await self.by_label(ROLLUP_AGE, "cluster")
-                told = (OK, f"acknowledgement lag of {len(self._fleet.rollup_ages)} clusters", "")
+                outcome = (
+                    OK,
+                    f"acknowledgement lag of {len(self._fleet.rollup_ages)} clusters",
+                    "",
+                )
             except SourceError as error:
-                told = (FAILING, str(error), f"check {self._address}, or leave --prometheus out")
-            if self._fleet.sources.tell("prometheus", *told):
+                outcome = (FAILING, str(error), f"check {self._address}, or leave --prometheus out")
+            if self._fleet.sources.tell("prometheus", *outcome):
                 self._fleet.changed()
             await asyncio.sleep(EVERY_SECONDS)
 

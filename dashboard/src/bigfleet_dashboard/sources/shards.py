@@ -18,7 +18,7 @@ import grpc.aio
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2_grpc as rpc
 from bigfleet_dashboard.sources.channels import Channels
-from bigfleet_dashboard.sources.coordinator import said
+from bigfleet_dashboard.sources.coordinator import error_text
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.state.machines import TableBuilder
 from bigfleet_dashboard.state.needs import NeedRow, row_of
@@ -65,7 +65,7 @@ class ShardWatch:
             if self._is_due(shard.status.cycle):
                 await self._lists(shard.status.cycle)
         except grpc.aio.AioRpcError as error:
-            shard.failed(said(error), fleet.clock())
+            shard.failed(error_text(error), fleet.clock())
         else:
             shard.answered(fleet.clock())
         fleet.changed()

@@ -1,8 +1,8 @@
 """The last decisions of the fleet, each once, with how it ended when it has.
 
 A shard may tell of a decision twice: when it is taken and when it is over. Here the second
-completes the first; what is told again after a reconnect is no news. Only the newest are kept;
-whoever wants all of them reads a shard's audit log.
+completes the first; repeats after a reconnect are ignored. Only the newest are kept;
+a shard's audit log has all of them.
 """
 
 from __future__ import annotations

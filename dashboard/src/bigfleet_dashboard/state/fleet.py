@@ -1,7 +1,7 @@
 """The whole fleet as it is known now: shards, what the coordinator says, decisions, history.
 
 Versions count changes, so that a page asks again only for what changed. The map over all machines
-is made when somebody asks, and kept until a shard's machines change.
+is made on the first request, and kept until a shard's machines change.
 """
 
 from __future__ import annotations

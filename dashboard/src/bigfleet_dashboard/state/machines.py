@@ -112,11 +112,11 @@ def _stamp(machine: pb.Machine) -> tuple[int, int]:
     """Bucket and priority of what a machine serves; both 0 where nothing is said."""
     if not machine.cluster:
         return 0, 0
-    said = machine.shard_metadata
+    metadata = machine.shard_metadata
     try:
-        text = said.get(_PENALTY, "")
+        text = metadata.get(_PENALTY, "")
         bucket = int(bucket_of(float(text))) if text else 0
-        priority = int(said.get(_PRIORITY, "0") or 0)
+        priority = int(metadata.get(_PRIORITY, "0") or 0)
     except ValueError:
         return 0, 0
     return bucket, max(-(2**31), min(priority, 2**31 - 1))

@@ -88,7 +88,7 @@ def priority_class(priority: int) -> str:
 
 
 def reason_name(reason: int) -> str:
-    """`PRIORITY_STARVED` of its number; the number where nobody knows it."""
+    """`PRIORITY_STARVED` of its number; the number where it is unknown."""
     try:
         name = pb.UnmetReason.Name(pb.UnmetReason.ValueType(reason))
     except ValueError:

@@ -82,7 +82,7 @@ class Scrape:
 
 
 def read_scrape(text: str, at_seconds: float = 0.0, wanted: frozenset[str] = WANTED) -> Scrape:
-    """The wanted series of a page in Prometheus' text format; a line nobody can read is skipped."""
+    """The wanted series of a page in Prometheus' text format; an unreadable line is skipped."""
     samples = []
     for line in text.splitlines():
         if line.startswith("#") or line.partition("{")[0].partition(" ")[0] not in wanted:
@@ -146,7 +146,7 @@ class Cycles:
         return self._kept[-1] if self._kept else None
 
     def take(self, text: str) -> None:
-        """Lines of /debug/cycles; a shard that started anew counts from the beginning."""
+        """Lines of /debug/cycles; a restarted shard counts from the beginning."""
         for line in text.splitlines():
             try:
                 record = json.loads(line)

@@ -37,9 +37,9 @@ class SourceBook:
 
     def tell(self, name: str, state: str, text: str, remedy: str = "") -> bool:
         """How a source is; whether that is news."""
-        told = Source(name, state, text, remedy)
-        news = self._sources.get(name) != told
-        self._sources[name] = told
+        reported = Source(name, state, text, remedy)
+        news = self._sources.get(name) != reported
+        self._sources[name] = reported
         return news
 
     def state(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What is asked for by which address: thin, for checking requests and calling who knows.
+"""HTTP routes: validates requests and delegates to state and what-if.
 
 Lists are cut into pages by `offset` and `limit`, and say how many there are in `total`.
 """
@@ -77,13 +77,13 @@ class Api:
             "/sources": self.sources,
             "/events": self.events,
         }
-        asked = [(path, handler, ["GET"]) for path, handler in table.items()]
-        asked.append(("/whatif", self.ask_whatif, ["POST"]))
-        asked.append(("/whatif", self.whatif_choices, ["GET"]))
-        asked.append(("/demo", self.demo, ["GET", "POST"]))
+        requested = [(path, handler, ["GET"]) for path, handler in table.items()]
+        requested.append(("/whatif", self.ask_whatif, ["POST"]))
+        requested.append(("/whatif", self.whatif_choices, ["GET"]))
+        requested.append(("/demo", self.demo, ["GET", "POST"]))
         return [
             Route(f"/api/v1{path}", taking(QUERIES.get(path, ()), handler), methods=methods)
-            for path, handler, methods in asked
+            for path, handler, methods in requested
         ]
 
     async def index(self, request: Request) -> Response:
@@ -123,8 +123,8 @@ class Api:
         classes = fleet_map.classes
         wanted = [text(request, name) for name in _OF_A_CLASS]
         if any(wanted) and len(fleet_map):
-            told = [(c.shard, c.zone, c.instance_type, CAPACITY[c.capacity_type]) for c in classes]
-            fits = [all(w in ("", t) for w, t in zip(wanted, each, strict=True)) for each in told]
+            reply = [(c.shard, c.zone, c.instance_type, CAPACITY[c.capacity_type]) for c in classes]
+            fits = [all(w in ("", t) for w, t in zip(wanted, each, strict=True)) for each in reply]
             left &= np.array(fits, np.bool_)[fleet_map.cls]
         rows = np.flatnonzero(left)
         words = text(request, "q").lower()
@@ -144,12 +144,12 @@ class Api:
 
     async def machine(self, request: Request) -> Response:
         """One machine by id, or by its place in the map as `@12`."""
-        fleet_map, asked = self._fleet.map, str(request.path_params["id"])
-        index = fleet_map.find(asked)
-        if asked.startswith("@") and asked[1:].isdecimal():
-            index = int(asked[1:])
+        fleet_map, requested = self._fleet.map, str(request.path_params["id"])
+        index = fleet_map.find(requested)
+        if requested.startswith("@") and requested[1:].isdecimal():
+            index = int(requested[1:])
         if not 0 <= index < len(fleet_map):
-            raise NotFoundError(f"there is no machine {asked!r}")
+            raise NotFoundError(f"there is no machine {requested!r}")
         found = fleet_map.machine(index)
         entries = self._fleet.decisions.newest(20, words=str(found["id"]).lower())
         return answer(request, {**found, "decisions": [e.document() for e in entries]})
@@ -161,10 +161,10 @@ class Api:
 
     async def shard(self, request: Request) -> Response:
         """One shard."""
-        asked = request.path_params["id"]
-        found = self._fleet.shards.get(asked)
+        requested = request.path_params["id"]
+        found = self._fleet.shards.get(requested)
         if found is None:
-            raise NotFoundError(f"there is no shard {asked!r}")
+            raise NotFoundError(f"there is no shard {requested!r}")
         return answer(request, views.shard_document(found, self._fleet))
 
     async def clusters(self, request: Request) -> Response:
@@ -246,11 +246,11 @@ class Api:
 
     async def ask_whatif(self, request: Request) -> Response:
         """Two plans side by side."""
-        asked = await _body(request, ("shard", "changes"))
-        changes = asked.get("changes", [])
+        requested = await _body(request, ("shard", "changes"))
+        changes = requested.get("changes", [])
         if not isinstance(changes, list):
             raise BadRequestError("changes: give a list")
-        return answer(request, await self._whatif.ask(str(asked.get("shard", "")), changes))
+        return answer(request, await self._whatif.ask(str(requested.get("shard", "")), changes))
 
     async def demo(self, request: Request) -> Response:
         """Scenarios of a demo, and playing one; 404 for a fleet that is not a demo."""
@@ -259,10 +259,10 @@ class Api:
         ask: dict[str, object] = {"do": "list"}
         if request.method == "POST":
             ask = {"do": "play", "name": str((await _body(request, ("name",))).get("name", ""))}
-        told = await _ask_demo(self._demo_socket, ask)
-        if "error" in told:
-            raise BadRequestError(str(told["error"]))
-        return answer(request, told)
+        reply = await _ask_demo(self._demo_socket, ask)
+        if "error" in reply:
+            raise BadRequestError(str(reply["error"]))
+        return answer(request, reply)
 
 
 async def _body(request: Request, known: tuple[str, ...]) -> dict[str, Any]:
@@ -310,11 +310,11 @@ async def _ask_demo(path: Path, request: dict[str, object]) -> dict[str, Any]:
             reader, writer = await asyncio.open_unix_connection(path)
             try:
                 writer.write(json.dumps(request).encode() + b"\n")
-                told = json.loads(await reader.readline())
+                reply = json.loads(await reader.readline())
             finally:
                 writer.close()
                 with contextlib.suppress(ConnectionError):
                     await writer.wait_closed()
     except (OSError, ValueError) as error:
         raise UnavailableError(f"the demo does not answer at {path}: {error}") from error
-    return dict(told)
+    return dict(reply)

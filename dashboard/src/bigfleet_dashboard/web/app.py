@@ -117,7 +117,7 @@ def make_app(fleet: Fleet, config: Config, api: Api) -> Starlette:
     async def readyz(_request: Request) -> Response:
         if fleet.coordinator.at_seconds or any(s.heard_at for s in fleet.shards.values()):
             return PlainTextResponse("ok\n")
-        return PlainTextResponse("nobody has answered yet\n", 503)
+        return PlainTextResponse("no coordinator or shard has answered yet\n", 503)
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestError)

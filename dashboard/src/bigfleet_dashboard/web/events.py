@@ -1,6 +1,6 @@
 """News for open pages: server-sent events, a bounded queue for each.
 
-A page that cannot keep up loses what it has not read and is told to look again; nobody waits for
+A page that cannot keep up loses what it has not read and is told to reload; no other page waits for
 it. A line every few seconds keeps proxies from hanging up.
 """
 
@@ -87,8 +87,8 @@ class News:
             if fleet.decisions.number != number:
                 changed = sorted(fleet.decisions.changed_since(number), key=lambda e: e.number)
                 number = fleet.decisions.number
-                told = [entry.document() for entry in changed[-_MOST_DECISIONS:]]
-                events.append(_event("decisions", told))
+                documents = [entry.document() for entry in changed[-_MOST_DECISIONS:]]
+                events.append(_event("decisions", documents))
             for page in list(self._pages):
                 for event in events:
                     page.put(event)

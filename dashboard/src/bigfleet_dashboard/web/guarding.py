@@ -2,7 +2,7 @@
 
 The host name is checked before anything else; `bigfleet_dashboard.hosts` says why.
 Where a header is configured, a proxy in front has found out who asks; it is believed from the
-proxy's network alone. The page loads nothing from anywhere else, may be framed by nobody, and a
+proxy's network alone. The page loads nothing from anywhere else, may not be framed, and a
 request that changes something (demo, what-if) has to come from the page itself.
 """
 
@@ -89,7 +89,7 @@ class Guard:
 
 
 def _refuse_foreign(request: Request) -> None:
-    """A page of somebody else's must not ask for anything that is done."""
+    """Refuse a request of another site's page that would change something."""
     if request.method in ("GET", "HEAD"):
         return
     if not request.headers.get("content-type", "").startswith("application/json"):

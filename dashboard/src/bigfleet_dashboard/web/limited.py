@@ -1,6 +1,6 @@
 """The protocol of one connection to the page, with the limits of every HTTP server of ours.
 
-uvicorn reads requests and writes responses; it waits for ever for a client that sends nothing, and
+uvicorn reads requests and writes responses; it waits for a client that sends nothing, and
 its own limit on connections answers 503 to everyone. This adds what `bigfleet_base.http` has: a
 table of connections in which the one that has waited longest for its request makes room, and a
 deadline for each request to arrive and for each response to be taken. A page that listens for

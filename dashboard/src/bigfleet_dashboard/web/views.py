@@ -110,7 +110,7 @@ def shard_row(shard: ShardState, fleet: Fleet) -> dict[str, object]:
     now, status = fleet.clock(), shard.status
     states = np.bincount(shard.machines.state, minlength=len(STATES))
     registered = next((e for e in fleet.coordinator.shards if e.shard_id == shard.shard_id), None)
-    heard = registered.last_heartbeat_unix_ns / _SECOND if registered else 0
+    heartbeat_s = registered.last_heartbeat_unix_ns / _SECOND if registered else 0
     p50, p99 = shard.cycle_ms(0.5, now), shard.cycle_ms(0.99, now)
     return {
         "id": shard.shard_id,
@@ -127,8 +127,8 @@ def shard_row(shard: ShardState, fleet: Fleet) -> dict[str, object]:
         "unmet": sum(not row.satisfied for row in shard.needs),
         "sessions": len(shard.sessions),
         "cycle_ms": {"p50": _round(p50), "p99": _round(p99)},
-        "reported_at_unix_seconds": round(heard, 3) or None,
-        "late": bool(heard and now - heard > _LATE_SECONDS),
+        "reported_at_unix_seconds": round(heartbeat_s, 3) or None,
+        "late": bool(heartbeat_s and now - heartbeat_s > _LATE_SECONDS),
         "rails": list(status.rails) if status else [],
     }
 
@@ -179,9 +179,9 @@ def clusters(fleet: Fleet) -> list[dict[str, object]]:
     """Every cluster with what it asks for and what it has."""
     sessions = {name: s for s in fleet.shards.values() for name in s.sessions}
     states, dollars = _bound(fleet)
-    asked: dict[str, Counter[str]] = {}
+    requested: dict[str, Counter[str]] = {}
     for row in fleet.needs():
-        count = asked.setdefault(row.cluster, Counter())
+        count = requested.setdefault(row.cluster, Counter())
         count["needs"] += 1
         count["unmet"] += not row.satisfied
         count["machines"] += row.machines
@@ -191,12 +191,12 @@ def clusters(fleet: Fleet) -> list[dict[str, object]]:
             "id": name,
             "shard": _home(fleet, name, sessions.get(name)),
             "connected": name in sessions,
-            "needs": asked.get(name, Counter())["needs"],
-            "unmet": asked.get(name, Counter())["unmet"],
+            "needs": requested.get(name, Counter())["needs"],
+            "unmet": requested.get(name, Counter())["unmet"],
             "unmet_by_priority": {
-                each: asked.get(name, Counter())[f"unmet_{each}"] for each in CLASSES
+                each: requested.get(name, Counter())[f"unmet_{each}"] for each in CLASSES
             },
-            "machines_wanted": asked.get(name, Counter())["machines"],
+            "machines_wanted": requested.get(name, Counter())["machines"],
             "bound": states.get(name, {}).get("Configured", 0),
             "upcoming": states.get(name, {}).get("Configuring", 0),
             "draining": states.get(name, {}).get("Draining", 0),
@@ -209,7 +209,7 @@ def clusters(fleet: Fleet) -> list[dict[str, object]]:
 
 
 def cluster_document(fleet: Fleet, name: str) -> dict[str, object] | None:
-    """Everything about one cluster; None for one nobody knows."""
+    """Everything about one cluster; None for an unknown one."""
     row = next((each for each in clusters(fleet) if each["id"] == name), None)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""What if: the real engine on a copy of the present state, changed as somebody asks.
+"""What if: the real engine on a copy of the present state, changed as requested.
 
     scenario  the copy: a shard's exported state as machines and needs
     changes   demand, prices, lost and added machines

@@ -147,58 +147,58 @@ def apply_all(present: Present, changes: Iterable[Change]) -> Present:
 def _change(document: object, at: str) -> Change:
     if not isinstance(document, dict):
         raise BadRequestError(f"{at}: {document!r} is not an object")
-    said: dict[str, Any] = dict(document)
-    kind = said.pop("kind", None)
+    values: dict[str, Any] = dict(document)
+    kind = values.pop("kind", None)
     readers = {"demand": _demand, "price": _price, "lose": _lose, "add": _add}
     if kind not in readers:
         raise BadRequestError(f"{at}.kind: {kind!r} is unknown: use {', '.join(readers)}")
-    made = readers[kind](said, at)
-    if said:
-        raise BadRequestError(f"{at}: {sorted(said)[0]!r} is not part of a change of {kind}")
+    made = readers[kind](values, at)
+    if values:
+        raise BadRequestError(f"{at}: {sorted(values)[0]!r} is not part of a change of {kind}")
     return made
 
 
-def _demand(said: dict[str, Any], at: str) -> Change:
-    wanted = _text(said, "priority_class", at, CLASSES)
-    return Demand(_number(said, "factor", at, _MOST_FACTOR), _text(said, "cluster", at), wanted)
+def _demand(values: dict[str, Any], at: str) -> Change:
+    wanted = _text(values, "priority_class", at, CLASSES)
+    return Demand(_number(values, "factor", at, _MOST_FACTOR), _text(values, "cluster", at), wanted)
 
 
-def _price(said: dict[str, Any], at: str) -> Change:
-    factor = _number(said, "factor", at, _MOST_FACTOR)
-    return Price(factor, _text(said, "capacity_type", at, _CAPACITY))
+def _price(values: dict[str, Any], at: str) -> Change:
+    factor = _number(values, "factor", at, _MOST_FACTOR)
+    return Price(factor, _text(values, "capacity_type", at, _CAPACITY))
 
 
-def _lose(said: dict[str, Any], at: str) -> Change:
-    share = _number(said, "share", at, 1.0)
-    return Lose(share, **_machines(said, at))
+def _lose(values: dict[str, Any], at: str) -> Change:
+    share = _number(values, "share", at, 1.0)
+    return Lose(share, **_machines(values, at))
 
 
-def _add(said: dict[str, Any], at: str) -> Change:
-    count = _number(said, "count", at, MOST_ADDED)
+def _add(values: dict[str, Any], at: str) -> Change:
+    count = _number(values, "count", at, MOST_ADDED)
     if count != int(count):
         raise BadRequestError(f"{at}.count: {count} is not a whole number")
-    return Add(int(count), **_machines(said, at))
+    return Add(int(count), **_machines(values, at))
 
 
-def _machines(said: dict[str, Any], at: str) -> dict[str, str]:
+def _machines(values: dict[str, Any], at: str) -> dict[str, str]:
     return {
-        "zone": _text(said, "zone", at),
-        "instance_type": _text(said, "instance_type", at),
-        "capacity_type": _text(said, "capacity_type", at, _CAPACITY),
+        "zone": _text(values, "zone", at),
+        "instance_type": _text(values, "instance_type", at),
+        "capacity_type": _text(values, "capacity_type", at, _CAPACITY),
     }
 
 
-def _number(said: dict[str, Any], key: str, at: str, most: float) -> float:
-    value = said.pop(key, None)
+def _number(values: dict[str, Any], key: str, at: str, most: float) -> float:
+    value = values.pop(key, None)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
         raise BadRequestError(f"{at}.{key}: {value!r}: give a number from 0 to {most:g}")
     return float(value)
 
 
 def _text(
-    said: dict[str, Any], key: str, at: str, known: Mapping[str, object] | tuple[str, ...] = ()
+    values: dict[str, Any], key: str, at: str, known: Mapping[str, object] | tuple[str, ...] = ()
 ) -> str:
-    value = said.pop(key, "") or ""
+    value = values.pop(key, "") or ""
     if not isinstance(value, str) or len(value) > 253:
         raise BadRequestError(f"{at}.{key}: {value!r}: give a text")
     if value and known and value not in known:

@@ -1,6 +1,6 @@
 """What a change may name: what the fleet has now.
 
-A name nobody has would change nothing, and the answer would be that it costs nothing. So a change
+An unknown name would change nothing, and the answer would be that it costs nothing. So a change
 that names one is refused, with the names there are.
 """
 
@@ -48,7 +48,7 @@ class Choices:
         return asdict(self)
 
     def check(self, changes: Sequence[Change]) -> None:
-        """Raise for the first name that nobody has."""
+        """Raise for the first unknown name."""
         known = {
             "cluster": self.clusters,
             "zone": self.zones,
@@ -58,11 +58,11 @@ class Choices:
             for field, names in known.items():
                 value = getattr(change, field, "")
                 if value and value not in names:
-                    told = _told(value, names)
-                    raise BadRequestError(f"changes[{number}].{field}: {value!r} is unknown{told}")
+                    hint = _hint(value, names)
+                    raise BadRequestError(f"changes[{number}].{field}: {value!r} is unknown{hint}")
 
 
-def _told(value: str, names: Sequence[str]) -> str:
+def _hint(value: str, names: Sequence[str]) -> str:
     if not names:
         return ": there is none yet"
     if len(names) <= _LISTED:

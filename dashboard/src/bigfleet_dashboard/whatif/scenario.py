@@ -94,7 +94,7 @@ def _need(document: Document) -> Need:
         group=document.get("group", ""),
         size_class=document.get("size_class", ""),
         arrival_ns=int(document.get("arrival_ns", 0)),
-        # Every row counts as shrunk since its machines were stamped: the dearest go first.
+        # Every row counts as shrunk since its machines were stamped: the most expensive go first.
         shrunk_at=1,
     )
 

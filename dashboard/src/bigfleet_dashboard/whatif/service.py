@@ -22,7 +22,7 @@ from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2_grpc as rpc
 from bigfleet_dashboard.errors import BadRequestError, NotFoundError, SourceError, UnavailableError
 from bigfleet_dashboard.sources.channels import Channels
-from bigfleet_dashboard.sources.coordinator import said
+from bigfleet_dashboard.sources.coordinator import error_text
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.whatif.changes import read_changes
 from bigfleet_dashboard.whatif.choices import Choices
@@ -84,7 +84,7 @@ class WhatIf:
                 pieces.append(chunk.data)
         except grpc.aio.AioRpcError as error:
             raise UnavailableError(
-                f"shard {shard_id} gave no copy of its state: {said(error)}"
+                f"shard {shard_id} gave no copy of its state: {error_text(error)}"
             ) from error
         self._copies[shard_id] = (time.monotonic(), b"".join(pieces))
         return self._copies[shard_id][1]
@@ -109,5 +109,5 @@ class WhatIf:
 
 
 def _ignore_interrupts() -> None:
-    # Ctrl-C in a terminal reaches the whole process group; whoever owns this process ends it.
+    # Ctrl-C in a terminal reaches the whole process group; the parent ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

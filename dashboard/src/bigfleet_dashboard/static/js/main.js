@@ -60,7 +60,7 @@ async function show(moved = false) {
   }
 }
 
-/** A name in an address; as it is where somebody typed what is no encoding. */
+/** A name in an address; unchanged where it is not a valid encoding. */
 function decoded(text) {
   try { return decodeURIComponent(text); } catch { return text; }
 }

@@ -25,7 +25,7 @@ export function append(el, children) {
 }
 
 /** Replace what is inside. What looks the same stays the same element, and the focus stays where it
- * was: a page that moves must not take a button away from under somebody's finger. */
+ * was: an update must not move a button that a user is about to press. */
 export function fill(el, ...children) {
   const next = document.createDocumentFragment();
   append(next, children);

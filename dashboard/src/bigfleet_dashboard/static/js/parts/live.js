@@ -1,4 +1,4 @@
-// News from the server: one stream for the page, handed on to whoever listens.
+// News from the server: one stream for the page, passed on to its listeners.
 
 const listeners = { overview: new Set(), decisions: new Set(), state: new Set() };
 export let latest = null;

@@ -290,7 +290,7 @@ export function fleetMap(open) {
     draw();
   });
   let drawnFor = 0;
-  // Drawing changes the height, which is no reason to draw again.
+  // Drawing changes the height, which does not require another drawing.
   const sized = new ResizeObserver(() => { if (wrap.clientWidth !== drawnFor) { drawnFor = wrap.clientWidth; draw(); } });
   sized.observe(wrap);
   const themed = () => draw();

@@ -48,7 +48,7 @@ export function vtable({ columns: given, label, load, open, empty = "Nothing her
     draw(true);
   }
 
-  function draw(anew = false) {
+  function draw(force = false) {
     const first = Math.max(0, Math.floor((scroll.scrollTop - 200) / ROW));
     const last = Math.min(total, Math.ceil((scroll.scrollTop + scroll.clientHeight + 200) / ROW));
     for (const [index, el] of shown) {
@@ -58,7 +58,7 @@ export function vtable({ columns: given, label, load, open, empty = "Nothing her
       const row = at(index);
       if (load && row === undefined) { fetchPage(Math.floor(index / PAGE)); continue; }
       const known = shown.get(index);
-      if (known && !anew) continue;
+      if (known && !force) continue;
       if (known && known.row === row) continue;
       const el = makeRow(row, index);
       el.row = row;
