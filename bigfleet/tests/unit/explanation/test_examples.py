@@ -217,3 +217,14 @@ def test_a_default_architecture_is_named_as_the_requirement_that_it_acts_as() ->
     assert kinds(world.explain()) == [K.REQUIREMENT]
     assert world.told() == "its requirement kubernetes.io/arch In [amd64]"
     assert world.remedies()[0] == ("drop the requirement kubernetes.io/arch In [amd64]", "met")
+
+
+@pytest.mark.parametrize(
+    "name", ["amd.com/gpu", "aws.amazon.com/neuron", "hugepages-2Mi", "ephemeral-storage"]
+)
+def test_a_fleet_without_a_resource_is_explained_by_its_name(name: str) -> None:
+    wanted = need(cpu=4)
+    world = World([machine("m-1")], [replace(wanted, aggregate={**wanted.aggregate, name: 1000})])
+    (blocker,) = world.explain().blockers
+    assert (blocker.kind, blocker.dimension) == (K.DIMENSION, name)
+    assert world.told() == f"what it asks of {name}"
