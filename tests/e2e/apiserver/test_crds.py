@@ -47,6 +47,12 @@ REFUSED = [
     (request(resources={"cpu": ""}), QUANTITY),
     (request(resources={"cpu": "1x2m"}), "spec.resources.cpu in body should match"),
     (request(resources={"cpu": 1.5}), "must be of type integer,string"),
+    (
+        request(tolerations=[{"key": "gpu", "operator": "Exists", "value": "a"}]),
+        "a toleration with the operator Exists takes no value; leave it out",
+    ),
+    (request(tolerations=[{"value": "a"}]), "a toleration without a key needs the operator Exists"),
+    (request(tolerations=[{"key": "gpu", "effect": "Never"}]), 'Unsupported value: "Never"'),
     (request(priority=None), "spec.priority: Required value"),
     (request(priority=2**31), "should be less than or equal to 2147483647"),
     (request(requirements=needs("In")), "the requirement zone In needs at least one value"),
@@ -263,3 +269,20 @@ async def test_a_node_in_no_known_phase_is_refused(client: KubeClient) -> None:
     with pytest.raises(InvalidError, match='supported values: "NoSchedule"'):
         await client.merge_patch(UPCOMING_NODES, "un-odd", taints)
     await client.delete(UPCOMING_NODES, "un-odd")
+
+
+async def test_tolerations_can_be_set_once_where_they_are_absent(
+    client: KubeClient, namespace: str
+) -> None:
+    await client.create(ANYTHING, request(), namespace)
+    gpu = [{"key": "gpu", "operator": "Exists"}]
+    await client.merge_patch(ANYTHING, "one", {"spec": {"tolerations": gpu}}, namespace)
+    for other in ([], [{"key": "other", "operator": "Exists"}], None):
+        with pytest.raises(InvalidError, match="tolerations cannot change once they are set"):
+            await client.merge_patch(ANYTHING, "one", {"spec": {"tolerations": other}}, namespace)
+    await client.merge_patch(ANYTHING, "one", {"spec": {"priority": 7}}, namespace)
+
+
+async def test_an_empty_list_of_tolerations_is_kept(client: KubeClient, namespace: str) -> None:
+    made = await client.create(ANYTHING, request(tolerations=[]), namespace)
+    assert made["spec"]["tolerations"] == []

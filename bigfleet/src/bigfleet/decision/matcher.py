@@ -15,13 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.model import (
-    LABEL_HOSTNAME,
-    Profile,
-    Requirement,
-    RequirementOperator,
-    SpreadMode,
-)
+from bigfleet.model import LABEL_HOSTNAME, Profile, Requirement, RequirementOperator, SpreadMode
 from bigfleet.model.columns import ClassTable, MachineColumns
 from bigfleet.model.match_set import ClusterTerms, MatchSet
 

@@ -14,20 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.explanation.situation import Situation
-from bigfleet.model import (
-    MachineState,
-    Need,
-    PenaltyBucket,
-    Profile,
-    Requirement,
-    RequirementOperator,
-    Resources,
-    Taint,
-    Toleration,
-)
+from bigfleet.model import MachineState, Need, PenaltyBucket, Profile, Requirement, Resources
 from bigfleet.model.columns import MachineColumns
 from bigfleet.model.columns.classes import Offering, Pool
 from bigfleet.model.demand.profile import SpreadMode
+from bigfleet.model.demand.requirements import RequirementOperator
+from bigfleet.model.demand.taints import Taint, Toleration
 
 T = TypeVar("T", bound=np.generic)
 

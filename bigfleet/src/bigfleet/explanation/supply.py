@@ -18,18 +18,10 @@ import numpy.typing as npt
 from bigfleet.decision import Plan
 from bigfleet.decision.matcher import column_mask
 from bigfleet.explanation.situation import Situation
-from bigfleet.model import (
-    CapacityType,
-    MachineState,
-    Need,
-    Profile,
-    Requirement,
-    Taint,
-    Toleration,
-    untolerated,
-)
+from bigfleet.model import CapacityType, MachineState, Need, Profile, Requirement
 from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.columns.machines import Flag
+from bigfleet.model.demand.taints import Taint, Toleration, untolerated
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.model.match_set import MatchSet
 

@@ -19,9 +19,9 @@ from bigfleet.model import (
     Requirement,
     RequirementError,
     Resources,
-    matches_all,
 )
 from bigfleet.model.columns import ClassTable, Flag, MachineColumns
+from bigfleet.model.match_set import MatchSet
 from bigfleet.shard.peers.errors import InvalidInstructionError
 from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
@@ -143,8 +143,9 @@ def _fitting_classes(
             (wish.provider, name),
             (wish.region, region),
         )
-        fits[cls] = all(not wanted or wanted == found for wanted, found in said) and matches_all(
-            requirements, classes.labels[cls]
+        fits[cls] = all(not wanted or wanted == found for wanted, found in said) and bool(
+            # What the demand tolerates is not known here: tainted machines stay.
+            MatchSet(requirements, ()).match(classes.labels[cls], classes.taints[cls])
         )
     for resource, amount in (wish.min_unit or {}).items():
         if amount:

@@ -15,6 +15,10 @@ import numpy.typing as npt
 
 from bigfleet.model import MachineState, Profile, Resources, format_resources
 from bigfleet.model.columns import ClassTable, Flag, MachineColumns, Names
+from bigfleet.model.demand.requirements import Requirement, RequirementOperator
+from bigfleet.model.demand.taints import admits
+from bigfleet.model.match_set import defaults_of
+from bigfleet.shard.demand.ingest import ClusterStatement
 from bigfleet.shard.ports import Clock
 from bigfleet.shard.state.ownership import Role, Transfer
 from bigfleet.wire.needs import requirements_to_proto
@@ -23,6 +27,7 @@ from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 
 I64 = npt.NDArray[np.int64]
+Statement = Callable[[str], ClusterStatement]
 S = MachineState
 
 MOST_CLASSES: Final = 500
@@ -80,6 +85,7 @@ class Reports:
     lacks: Callable[[], Iterable[Lack]]
     clusters: Callable[[], Iterable[str]]
     transfers: Callable[[], Iterable[Transfer]]
+    stated: Statement = lambda _cluster: ClusterStatement()
 
     def build(self, revision: int, acks: Iterable[pb.InstructAck]) -> pb.ShardReport:
         """A report without its number, which belongs to the attempt."""
@@ -88,7 +94,7 @@ class Reports:
             timestamp_unix_nanos=self.clock.now(),
             shard_epoch=self.epoch,
             summary=summarise(self.fleet(), self.shard_id, self.providers),
-            shortfalls=shortfalls(self.lacks()),
+            shortfalls=shortfalls(self.lacks(), self.stated),
             instruction_acks=acks,
             shard_address=self.address,
             assignments_revision=revision,
@@ -102,7 +108,15 @@ class Reports:
         )
 
 
-def shortfalls(lacks: Iterable[Lack]) -> list[pb.Shortfall]:
+def _with_defaults(lack: Lack, stated: Statement) -> list[Requirement]:
+    """Its requirements and its clusters' defaults: other machines would be of no use to it."""
+    own = lack.profile.requirements
+    known = map(stated, lack.clusters)
+    defaults = {pair for one in known for pair in defaults_of(own, one.arch, one.os)}
+    return [*own, *(Requirement(k, RequirementOperator.IN, (v,)) for k, v in sorted(defaults))]
+
+
+def shortfalls(lacks: Iterable[Lack], stated: Statement) -> list[pb.Shortfall]:
     """The most important and oldest, at most a hundred."""
     ordered = sorted(
         lacks,
@@ -110,7 +124,7 @@ def shortfalls(lacks: Iterable[Lack]) -> list[pb.Shortfall]:
     )
     return [
         pb.Shortfall(
-            requirements=requirements_to_proto(lack.profile.requirements),
+            requirements=requirements_to_proto(_with_defaults(lack, stated)),
             deficit=provider.Resources(resources=format_resources(lack.deficit)),
             priority=lack.profile.priority,
             age_cycles=lack.age_cycles,
@@ -192,6 +206,9 @@ def _free(classes: ClassTable, names: Names, idle: I64, speculative: I64) -> lis
     """Spare machines by kind; classes that differ in price alone are one kind here."""
     counts: dict[_FreeKey, list[int]] = {}
     for cls in np.flatnonzero(idle + speculative).tolist():
+        # The coordinator does not know what demand elsewhere tolerates, so tainted machines stay.
+        if not admits(classes.taints[cls], ()):
+            continue
         labels = classes.labels[cls].items()
         key = (
             (*classes.offerings[classes.offering[cls]], *classes.pools[classes.pool[cls]]),

@@ -359,6 +359,7 @@ class Shard:
             clock=self.world.clock,
             fleet=self._fleet,
             lacks=self._lacks,
+            stated=self.needs.stated,
             clusters=lambda: {*self.sessions.clusters(), *self.needs.clusters()},
             transfers=lambda: self.ownership.transfers,
         )

@@ -1,15 +1,19 @@
 """What a report says, example by example; the property test counts the hard way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bigfleet.model import (
+    LABEL_ARCH,
     LABEL_ZONE,
     MachineState,
     PenaltyBucket,
     Profile,
     Requirement,
     RequirementOperator,
+    Taint,
 )
+from bigfleet.shard.demand.ingest import ClusterStatement
+from bigfleet.shard.peers.donations import Wish, free_machines
 from bigfleet.shard.peers.report import MOST_CLASSES, Reports, shortfalls, summarise
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, machine, stamp, transfer
@@ -87,9 +91,34 @@ def test_announced_slots_are_those_of_all_states_by_provider_and_region() -> Non
     ]
 
 
+def nothing(_cluster: str) -> ClusterStatement:
+    return ClusterStatement()
+
+
+def test_a_shortfall_asks_for_the_default_architecture_of_its_clusters() -> None:
+    def stated(_cluster: str) -> ClusterStatement:
+        return ClusterStatement(arch="amd64")
+
+    (row,) = shortfalls([entry(5, 1)], stated)
+    assert [(r.key, list(r.values)) for r in row.requirements if r.key == LABEL_ARCH] == [
+        (LABEL_ARCH, ["amd64"])
+    ]
+
+
+def test_tainted_machines_are_not_offered_to_other_shards() -> None:
+    plain = machine("m-1", S.SPECULATIVE)
+    tainted = replace(machine("m-2", S.SPECULATIVE), taints=(Taint.of("gpu"),))
+    avoided = replace(
+        machine("m-3", S.SPECULATIVE), taints=(Taint.of("gpu", "", "PreferNoSchedule"),)
+    )
+    fleet = Shard(machines=[plain, tainted, avoided]).book.inventory.snapshot()
+    assert sum(one.speculative for one in summarise(fleet, "s-1", "").free_by_class) == 2
+    assert free_machines(fleet, Wish(), S.SPECULATIVE) == ["m-1", "m-3"]
+
+
 def test_shortfalls_come_by_priority_and_age_with_all_they_need() -> None:
     same = Requirement.of(LABEL_ZONE, RequirementOperator.SAME)
-    rows = shortfalls([entry(5, 1), entry(9, 2, same), entry(9, 7)])
+    rows = shortfalls([entry(5, 1), entry(9, 2, same), entry(9, 7)], nothing)
     assert [(row.priority, row.age_cycles) for row in rows] == [(9, 7), (9, 2), (5, 1)]
     assert [row.topology_constrained for row in rows] == [False, True, False]
     row = rows[1]
@@ -102,7 +131,7 @@ def test_shortfalls_come_by_priority_and_age_with_all_they_need() -> None:
 
 
 def test_at_most_a_hundred_shortfalls_are_reported() -> None:
-    rows = shortfalls(entry(n, 1) for n in range(130))
+    rows = shortfalls((entry(n, 1) for n in range(130)), nothing)
     assert len(rows) == 100
     assert rows[-1].priority == 30
 
