@@ -57,6 +57,11 @@ def report(failing: str = "", scope: str = "full") -> Report:
     )
 
 
+def test_the_schema_knows_every_profile() -> None:
+    known = schema()["properties"]["profiles"]["items"]["enum"]
+    assert sorted(known) == sorted(profile.value for profile in Profile)
+
+
 def test_a_report_fits_its_published_schema() -> None:
     jsonschema.validate(report().document, schema())
     jsonschema.Draft202012Validator.check_schema(schema())
