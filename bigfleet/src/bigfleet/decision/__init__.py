@@ -2,7 +2,7 @@
 
 A decision goes in and out as values:
 
-    policy       the settings of one cycle: holds, quotas, spend limit, the grace of a drain
+    policy       the settings of one cycle: holds, quotas, spend limit, weights
     carry        what one cycle leaves for the next: ages, offerings out of stock, back-offs
     plan         the result: actions, claims, stamps, a verdict for each need; `kinds` names them
 
@@ -16,8 +16,8 @@ The pipeline that makes it, in order:
     normalise    gangs that fit on one machine fold; rows in the total order
     row_columns  rows as the kernels read them; `row_identity`: what they are apart from amounts
     cycle_tables facts and lists as the kernels read them; `buffers`: what they write in
-    kernels      credit, gangs, assign, acquire, preempt, reclaim: compiled, over columns;
-                 `victims`: which machines can be preempted, and their scores
+    kernels      credit, gangs, assign, acquire, preempt (with the grace of a drain), reclaim:
+                 compiled, over columns; `victims`: what can be preempted, and its scores
     concurrency  workers that propose ahead, one broker that commits in order
     finish       plan: actions, stamps, verdicts, next carry; `explain`: reasons
     interning    results that are kept while their inputs stay the same
