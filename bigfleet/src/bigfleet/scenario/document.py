@@ -9,7 +9,7 @@ scenario becomes columns is told in `world`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
@@ -29,6 +29,7 @@ from bigfleet.model import (
     SpreadMode,
     bucket_from_int,
 )
+from bigfleet.model.demand.taints import Taint, Toleration, canonical_taints
 from bigfleet.model.lifecycle import HELD
 from bigfleet.model.validation import MAX_PRICE_PER_HOUR
 from bigfleet.scenario.errors import ScenarioError
@@ -60,11 +61,15 @@ _SCENARIO_KEYS: Final = ("name", "machines", "needs")
 _MACHINE_KEYS: Final = (
     "start", "stride", "count", "instance_type", "zones", "rack_size", "labels", "capacity_type",
     "price", "interruption_probability", "allocatable", "state", "cluster", "assigned_need",
+    "taints",
 )  # fmt: skip
 _NEED_KEYS: Final = (
     "cluster", "requirements", "aggregate", "min_unit", "priority", "interruption_bucket",
-    "reclamation_bucket", "group", "size_class", "arrival_ns", "spread",
+    "reclamation_bucket", "group", "size_class", "arrival_ns", "spread", "tolerations",
 )  # fmt: skip
+
+_TAINT_KEYS: Final = ("key", "value", "effect")
+_TOLERATION_KEYS: Final = ("key", "operator", "value", "effect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ class MachineRecord:
     state: MachineState = MachineState.IDLE
     cluster: str = ""
     assigned_need: int | None = None
+    taints: tuple[Taint, ...] = ()
 
     @property
     def indices(self) -> range:
@@ -174,6 +180,7 @@ def _record(fields: Fields, needs: tuple[Need, ...]) -> MachineRecord:
         state=state,
         cluster=_cluster(fields, state, None if assigned is None else needs[assigned].cluster),
         assigned_need=assigned,
+        taints=canonical_taints(_made(f, Taint.of) for f in fields.objects("taints", _TAINT_KEYS)),
     )
 
 
@@ -203,6 +210,7 @@ def _need(fields: Fields, profiles: dict[Profile, Profile], asked: Counter[str])
         fields.integer("priority", 0, -(2**31), 2**31 - 1),
         bucket_from_int(fields.integer("interruption_bucket", 0, 0, 27)),
         bucket_from_int(fields.integer("reclamation_bucket", 0, 0, 27)),
+        [_made(f, Toleration.of) for f in fields.objects("tolerations", _TOLERATION_KEYS)],
     )
     aggregate = fields.resources("aggregate", _MOST_ASKED)
     asked.update(aggregate)
@@ -227,6 +235,14 @@ def _requirement(fields: Fields) -> Requirement:
         return Requirement.of(key, operator, fields.texts("values"))
     except ModelError as error:
         fields.refuse_as("values" if key else "key", error)
+
+
+def _made(fields: Fields, make: Callable[..., T]) -> T:
+    """A value made of the texts that are given."""
+    try:
+        return make(**{"key": "", **{key: fields.text(key) for key in fields.values}})
+    except ModelError as error:
+        fields.refuse_as("key", error)
 
 
 def _spread(fields: Fields) -> Spread:

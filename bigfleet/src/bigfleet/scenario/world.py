@@ -17,25 +17,11 @@ import numpy.typing as npt
 from bigfleet.decision import Carry, Policy
 from bigfleet.decision.policy import SECOND
 from bigfleet.inventory import Inventory
-from bigfleet.model import (
-    Departure,
-    HostRef,
-    Machine,
-    MachineState,
-    Need,
-    Stamp,
-    aggregate_rows,
-)
+from bigfleet.model import Departure, HostRef, Machine, MachineState, Need, Stamp, aggregate_rows
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.model.lifecycle import WITHOUT_HOST
-from bigfleet.scenario.document import (
-    RACK_LABEL,
-    MachineRecord,
-    Scenario,
-    machine_id,
-    rack_name,
-)
+from bigfleet.scenario.document import RACK_LABEL, MachineRecord, Scenario, machine_id, rack_name
 
 I64 = npt.NDArray[np.int64]
 S = MachineState
@@ -89,10 +75,10 @@ class World:
 
 
 def facts_of(scenario: Scenario) -> dict[str, ClusterFacts]:
-    """Every cluster counts as having reported."""
+    """Every cluster counts as having reported, and as stating what its needs tolerate."""
     named = {need.cluster for need in scenario.needs}
     named |= {record.cluster for record in scenario.machines if record.cluster}
-    return {cluster: ClusterFacts() for cluster in sorted(named)}
+    return {cluster: ClusterFacts(tolerations_stated=True) for cluster in sorted(named)}
 
 
 def machines_of(scenario: Scenario) -> Iterator[Machine]:
@@ -129,6 +115,7 @@ def _machines(record: MachineRecord, needs: tuple[Need, ...]) -> Iterator[Machin
             interruption_probability=record.interruption_probability,
             stamp=stamp,
             leaving=leaving,
+            taints=record.taints,
             idle_since_ns=START if state is S.IDLE else 0,
             last_error="Failed: so says the scenario" if state is S.FAILED else "",
         )

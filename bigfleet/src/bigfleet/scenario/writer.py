@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from bigfleet.model import Need, Requirement, Spread, format_resources
 from bigfleet.scenario.document import MachineRecord, Scenario
@@ -45,6 +46,7 @@ def _record_json(record: MachineRecord) -> Iterator[tuple[str, object, object]]:
     yield "state", record.state.title, None
     yield "cluster", record.cluster, ""
     yield "assigned_need", record.assigned_need, None
+    yield "taints", [asdict(taint) for taint in record.taints], []
 
 
 def _need_json(need: Need) -> Iterator[tuple[str, object, object]]:
@@ -60,6 +62,7 @@ def _need_json(need: Need) -> Iterator[tuple[str, object, object]]:
     yield "size_class", need.size_class, ""
     yield "arrival_ns", need.arrival_ns, 0
     yield "spread", [_spread_json(s) for s in profile.spread], []
+    yield "tolerations", [asdict(toleration) for toleration in profile.tolerations], []
 
 
 def _requirement_json(requirement: Requirement) -> Iterator[tuple[str, object, object]]:

@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bigfleet.decision import Engine
 from bigfleet.model import CapacityType, MachineState, PenaltyBucket, RequirementOperator
 from bigfleet.scenario.document import MachineRecord, parse_scenario, read_scenario
 from bigfleet.scenario.errors import ScenarioError
-from bigfleet.scenario.world import machines_of
+from bigfleet.scenario.world import World, machines_of
 from bigfleet.scenario.writer import scenario_text
 
 FULL = {
@@ -206,3 +208,51 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ScenarioError, match="byte 0 is not UTF-8"):
         read_scenario(tmp_path / "binary")
+
+
+TAINTED: dict[str, Any] = {
+    "machines": [
+        {"state": "Idle", "allocatable": {"cpu": "4"},
+         "taints": [{"key": "gpu", "value": "present"}, {"key": "a", "effect": "NoExecute"}]}
+    ],
+    "needs": [
+        {"cluster": "c", "aggregate": {"cpu": "4"}, "min_unit": {"cpu": "4"},
+         "tolerations": [{"operator": "Exists"}, {"key": "gpu", "operator": "Equal"}]},
+    ],
+}  # fmt: skip
+
+
+def test_taints_and_tolerations_are_read_and_written_again() -> None:
+    scenario = parse_scenario(json.dumps(TAINTED))
+    assert [str(taint) for taint in scenario.machines[0].taints] == [
+        "a:NoExecute", "gpu=present:NoSchedule"
+    ]  # fmt: skip
+    assert [t.key for t in scenario.needs[0].profile.tolerations] == ["", "gpu"]
+    assert parse_scenario(scenario_text(scenario)) == scenario
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        ("machines", {"taints": [{"value": "x"}]}, "a taint has no key"),
+        ("machines", {"taints": [{"key": "a", "effect": "Never"}]}, "'Never' of 'a' is unknown"),
+        ("machines", {"taints": [{"key": "a", "operator": "Exists"}]}, "operator"),
+        ("needs", {"tolerations": [{"key": "a", "operator": "Gt"}]}, "operator 'Gt' is unknown"),
+    ],
+)
+def test_a_wrong_taint_or_toleration_is_refused_where_it_stands(
+    place: str, value: dict[str, object], words: str
+) -> None:
+    document = {**TAINTED, place: [{**TAINTED[place][0], **value}]}
+    with pytest.raises(ScenarioError, match=words):
+        parse_scenario(json.dumps(document))
+
+
+def test_a_plan_keeps_tainted_machines_for_needs_that_tolerate_them() -> None:
+    world = World.of(parse_scenario(json.dumps(TAINTED)))
+    plan = Engine().decide(world.inventory.snapshot(), world.demand, world.policy, now=world.now)
+    assert len(plan.actions.machine) == 1
+    intolerant = [{**TAINTED["needs"][0], "tolerations": []}]
+    world = World.of(parse_scenario(json.dumps({**TAINTED, "needs": intolerant})))
+    plan = Engine().decide(world.inventory.snapshot(), world.demand, world.policy, now=world.now)
+    assert len(plan.actions.machine) == 0
