@@ -76,7 +76,8 @@ def test_every_command_of_the_guide_answers_in_a_real_cluster(fleet_on: FleetOn)
     assert "BigFleet does not take it back at present." in node
     assert "1 CapacityRequest in namespace shop: 1 unmet." in tables
     assert "0 machines on the way into this cluster, 1 in it" in tables
-    assert "This cluster has 2 needs, 1 of them unmet." in tables
+    assert "This cluster has 1 need, 1 of them unmet." in tables
+    assert "unmet for 1 of 2: " in tables
     assert "fine  Custom resources" in tables
     assert "Its need lacks cpu 500" in with_shard
     assert "Blocked by: " in with_shard

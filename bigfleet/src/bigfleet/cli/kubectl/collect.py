@@ -23,7 +23,7 @@ from bigfleet.cli.kubectl.listings import (
 )
 from bigfleet.cli.kubectl.shard_reader import ShardPlace, ShardVerdicts, place_of, verdicts
 from bigfleet.cli.kubectl.why_node import NodeFacts, explain_node, upcoming_of
-from bigfleet.cli.kubectl.why_pod import PodFacts, explain_pod, machines_of, waits_for_a_need
+from bigfleet.cli.kubectl.why_pod import PodFacts, explain_pod, machines_of, size_of
 from bigfleet.kube import KubeClient
 from bigfleet.podcontroller.arrivals import need_of
 
@@ -46,10 +46,11 @@ def pod_answer(plugin: Plugin, name: str) -> AnswerReader:
         machines = machines_of(need, await reader.upcoming() if need is not None else ())
         operator = None if pod.spec.node_name else await reader.operator()
         place, shard, arrivals = ShardPlace(), ShardVerdicts(), None
-        if need is not None and waits_for_a_need(pod, request):
+        if request is not None and need is not None and not pod.spec.node_name:
             arrivals = await reader.arrivals(need, machines)
             place = place_of(plugin.options, operator)
-            shard = await verdicts(plugin.options, place, need.profile, need.group, remedies=True)
+            row = need.profile, need.group, size_of(request)
+            shard = await verdicts(plugin.options, place, row)
         facts = PodFacts(pod, request, machines, arrivals, operator, place, shard)
         return explain_pod(facts, reader.now_unix_s).with_notes(reader.notes)
 

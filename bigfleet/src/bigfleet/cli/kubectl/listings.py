@@ -65,7 +65,9 @@ class NeedRow:
         if self.verdict:
             return self.verdict
         if condition is not None:
-            return f"unmet: {condition.reason}"
+            unmet = sum(unmet_condition(one) is not None for one in self.requests)
+            which = "" if unmet == len(self.requests) else f" for {unmet} of {len(self.requests)}"
+            return f"unmet{which}: {condition.reason}"
         return "met, or on its way" if self.requests else "nothing asks for it"
 
 

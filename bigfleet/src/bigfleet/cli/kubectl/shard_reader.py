@@ -59,12 +59,10 @@ def place_of(options: PluginOptions, operator: OperatorDeployment | None) -> Sha
 async def verdicts(
     options: PluginOptions,
     place: ShardPlace,
-    profile: str = "",
-    group: str = "",
-    *,
-    remedies: bool = False,
+    row: tuple[str, str, str] | None = None,
 ) -> ShardVerdicts:
-    """The needs of the cluster as its shard sees them, of one profile and group or all."""
+    """The needs of the cluster as its shard sees them: all, or with remedies one, by its profile,
+    group and size class."""
     if not place.is_known:
         missing = "--cluster-id" if not place.cluster_id else "--shard-addr or --coordinator"
         return ShardVerdicts(problem=f"the shard was not asked: add {missing}")
@@ -83,21 +81,30 @@ async def verdicts(
     wires = connection(ctl)
     try:
         async with Fleet(ctl, wires) as fleet:
-            found = await _ask(fleet, place.cluster_id, profile, group, remedies)
+            found = await _ask(fleet, place.cluster_id, row)
     except CommandError as error:
         return ShardVerdicts(problem=f"the shard could not be asked: {error}")
-    # The filter of an older shard knows no groups.
-    return ShardVerdicts(tuple(view for view in found if not profile or view.need.group == group))
+    # An older shard does not know these filters.
+    return ShardVerdicts(tuple(view for view in found if row is None or _row_of(view) == row))
+
+
+def _row_of(view: shardread_pb2.NeedView) -> tuple[str, str, str]:
+    return view.profile_fingerprint, view.need.group, view.need.size_class
 
 
 async def _ask(
-    fleet: Fleet, cluster: str, profile: str, group: str, remedies: bool
+    fleet: Fleet, cluster: str, row: tuple[str, str, str] | None
 ) -> list[shardread_pb2.NeedView]:
     from bigfleet.cli.ctl.calls.fleet_client import each
     from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 
+    profile, group, size_class = row or ("", "", "")
     request = pb.InspectNeedsRequest(
-        cluster_id=cluster, profile_fingerprint=profile, group=group, with_remedies=remedies
+        cluster_id=cluster,
+        profile_fingerprint=profile,
+        group=group,
+        size_class=size_class,
+        with_remedies=row is not None,
     )
 
     async def inspect(line: ShardLine) -> list[pb.NeedView]:

@@ -13,6 +13,8 @@ from bigfleet.cli.kubectl.answer import PluginAnswer, command, sentence, short
 from bigfleet.cli.kubectl.cluster_reader import OPERATOR, POD_CONTROLLER, OperatorDeployment
 from bigfleet.cli.kubectl.shard_reader import ShardPlace, ShardVerdicts
 from bigfleet.kube.fleet import PROFILE_LABEL
+from bigfleet.model import parse_resources, size_class
+from bigfleet.model.errors import ModelError
 from bigfleet.podcontroller.arrivals import Arrivals, need_of
 from bigfleet.podcontroller.demand import PodRole, verdict
 from bigfleet.podcontroller.notices import arrival_words, unmet_condition
@@ -46,9 +48,15 @@ class PodFacts:
         return self.pod.metadata.namespace
 
 
-def waits_for_a_need(pod: DemandPod, request: PodRequest | None) -> bool:
-    """Whether the shard's verdict can add something: the Pod waits, and its need is known."""
-    return not pod.spec.node_name and request is not None and request.status.need is not None
+def size_of(request: PodRequest) -> str:
+    """The size class of a request: requests of one profile but of other sizes are other needs."""
+    amounts = request.spec.resources or {}
+    try:
+        parsed = parse_resources({name: str(each) for name, each in amounts.items()})
+    except ModelError:
+        # The operator leaves such a request out of its demand, so no shard knows it.
+        return ""
+    return size_class({name: milli for name, milli in parsed.items() if milli})
 
 
 def explain_pod(facts: PodFacts, now_unix_s: float) -> PluginAnswer:

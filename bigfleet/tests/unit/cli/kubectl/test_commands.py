@@ -12,6 +12,7 @@ from bigfleet.cli.kubectl.main import app
 from bigfleet.kube import ForbiddenError, UnreachableError
 from bigfleet.kube.errors import ApiStatus
 from bigfleet.kube.transport import ApiRequest
+from bigfleet.model import parse_resources, size_class
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
 from ctlfleet import NOW, SECOND, CannedShard, deaf, serving
 from ctlworld import explained, need, unmet
@@ -103,6 +104,7 @@ def a_lack() -> read.NeedView:
     """What the shard says of the need, with a remedy that it tried."""
     view = unmet(need("shop", 100, "2"), "NO_MATCHING_SUPPLY", 3, cpu="2")
     view.profile_fingerprint = PROFILE
+    view.need.size_class = size_class(parse_resources({"cpu": "2", "pods": "1"}))
     explained(view, "its requirement pool In [gpu]", ("drop pool In [gpu]", "met"))
     return view
 
@@ -173,6 +175,16 @@ def test_with_the_shard_blockers_and_tried_remedies_are_told() -> None:
     request = shard.last("InspectNeeds")
     assert (request.cluster_id, request.profile_fingerprint) == ("shop", PROFILE)
     assert request.with_remedies
+
+
+def test_a_need_of_the_same_profile_and_another_size_says_nothing_about_the_pod() -> None:
+    other = a_lack()
+    other.need.size_class = size_class(parse_resources({"cpu": "64", "pods": "1"}))
+    shard = CannedShard(read.ShardStatus(shard_id="s-1"), needs=[other])
+    with serving(shard) as address:
+        server = server_with(pod("web"), acknowledged(), an_operator(address))
+        text, _ = lines(kubectl(server, "why", "pod/web"))
+    assert "lacks" not in text
 
 
 def test_a_met_need_leads_to_the_scheduler() -> None:
