@@ -20,7 +20,7 @@ from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit.errors import OptionError, StartError
 from bigfleet_providerkit.logs.setup import make_logger
-from bigfleet_providerkit.options.help import help_text
+from bigfleet_providerkit.options.help import help_text, print_text
 from bigfleet_providerkit.options.model import KitOptions
 from bigfleet_providerkit.options.parse import parse_options
 from bigfleet_providerkit.spec import ProviderSpec
@@ -55,10 +55,10 @@ def run(spec: ProviderSpec[O], argv: list[str], environ: Mapping[str, str]) -> i
     plain = {word.lstrip("-") for word in argv if word.startswith("-")}
     program = spec.program or f"bigfleet-provider-{spec.name}"
     if "version" in plain:
-        print(f"{program} {spec.version} (providerkit {__version__})")
+        print_text(f"{program} {spec.version} (providerkit {__version__})")
         return 0
     if plain & {"help", "h"}:
-        print(help_text(program, f"The BigFleet capacity provider {spec.name}.", spec.options))
+        print_text(help_text(program, f"The BigFleet capacity provider {spec.name}.", spec.options))
         return 0
     confirmed = "yes" in plain
     given = [word for word in argv if word.lstrip("-") != "yes"] if confirmed else argv

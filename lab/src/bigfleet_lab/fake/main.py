@@ -8,7 +8,7 @@ import sys
 import bigfleet_providerkit
 from bigfleet_lab.fake.spec import FakeOptions, spec_for
 from bigfleet_providerkit import StartError
-from bigfleet_providerkit.options.help import help_text
+from bigfleet_providerkit.options.help import help_text, print_text
 from bigfleet_providerkit.options.parse import parse_options
 
 SUMMARY = (
@@ -21,7 +21,7 @@ def main() -> None:
     """Serve, or do what the command line says."""
     words = sys.argv[1:]
     if any(word.startswith("-") and word.lstrip("-") in ("help", "h") for word in words):
-        sys.stdout.write(help_text("bigfleet-provider-fake", SUMMARY, FakeOptions))
+        print_text(help_text("bigfleet-provider-fake", SUMMARY, FakeOptions))
         return
     bigfleet_providerkit.main(spec_for(_options(words)))
 

@@ -1,5 +1,7 @@
 """`--help` and the option tables of the documentation, written from the declarations."""
 
+import os
+import sys
 import textwrap
 from collections.abc import Callable
 
@@ -70,3 +72,13 @@ def option_table(model: type[KitOptions], only: Callable[[str], bool] = lambda n
         default = default_text(model.model_fields[name], opt)
         rows.append(f"| {flags} | {default} | {environment} | {opt.help} |")
     return "\n".join(rows) + "\n"
+
+
+def print_text(text: str) -> None:
+    """Text on stdout. A reader that has seen enough (`| head`) is not an error."""
+    try:
+        sys.stdout.write(text.rstrip("\n") + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered must not complain when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
