@@ -6,4 +6,5 @@ real gRPC on loopback.
     operators   the operators' process: a session per cluster, roll-ups on a beat
     processes   starting them, and reading what the shard says of itself
     scenarios   one function per bar
+    explanations  explanations on request, and cycles beside them
 """

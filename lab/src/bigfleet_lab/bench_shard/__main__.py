@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from bigfleet_lab.bench.rows import Bar, Found, expect, print_rows
-from bigfleet_lab.bench_shard import scenarios
+from bigfleet_lab.bench.rows import Bar, Found, expect, print_rows, quantiles
+from bigfleet_lab.bench_shard import explanations, scenarios
 
 COMMAND: Final = "make bench ONLY=shard"
 _MOST_PEAK: Final = 1.3e9
 _steady = lru_cache(maxsize=1)(scenarios.steady)
+_explaining = lru_cache(maxsize=1)(explanations.explaining)
 
 
 def _cycle(machines: int) -> Found:
@@ -29,6 +30,12 @@ def _memory() -> Found:
     return Found(value=found["memory"])
 
 
+def _cycle_beside_explanations() -> Found:
+    found = _explaining()
+    alone, beside = (quantiles(found[name])["p99"] for name in ("cycle_ms", "cycle_beside_ms"))
+    return Found(value=beside / alone)
+
+
 ROWS: Final[Mapping[str, Bar]] = {
     "shard.cycle.5000": Bar(lambda: _cycle(5_000), 30, "ms"),
     "shard.cycle.50000": Bar(lambda: _cycle(50_000), 100, "ms"),
@@ -39,6 +46,10 @@ ROWS: Final[Mapping[str, Bar]] = {
         lambda: Found(value=scenarios.bindings()["per_second"]), 1_000, "per second", "higher"
     ),
     "shard.rollup-ack.1000": Bar(lambda: Found(scenarios.many_sessions()["ack_ms"]), 500, "ms"),
+    "shard.explain.50000": Bar(lambda: Found(_explaining()["explain_ms"]), 500, "ms"),
+    "shard.cycle-beside-explain.50000": Bar(
+        _cycle_beside_explanations, 1.2, "times the p99 without requests"
+    ),
     "shard.restart.50000": Bar(lambda: Found(value=scenarios.restart()["seconds"]), 10, "s"),
 }
 

@@ -26,7 +26,7 @@ def steady(machines: int) -> dict[str, Any]:
     needs = len(make_workload("steady", machines).scenario.needs)
     with running("steady", machines, interval=_BEAT) as bench:
         shard = bench.shard
-        settled = _settle(bench, needs)
+        settled = settle(bench, needs)
         hellos = asyncio.run(_hellos(shard.address))
         last = shard.wait_cycle("number", 300.0, cycle=settled + CYCLES)["cycle"]
         cycles = [c for c in shard.cycles(settled) if c["needs"] >= needs][: max(CYCLES, 1)]
@@ -50,7 +50,7 @@ def steady(machines: int) -> dict[str, Any]:
     }
 
 
-def _settle(bench: Bench, needs: int) -> int:
+def settle(bench: Bench, needs: int) -> int:
     """The cycle from which on all demand is there and nothing is left over of the start."""
     found = bench.shard.wait_cycle("with all demand", 180.0, needs=needs)
     calm = int(found["cycle"])
@@ -110,7 +110,7 @@ def restart(machines: int = 50_000) -> dict[str, Any]:
     needs = len(make_workload("gangs", machines).scenario.needs)
     with running("gangs", machines, interval=_BEAT, churn=0.0) as bench:
         shard = bench.shard
-        _settle(bench, needs)
+        settle(bench, needs)
         assert shard.child is not None
         shard.child.kill()
         shard.start()
