@@ -5,9 +5,6 @@ A command is imported when it runs, so that `--help` answers at once.
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from typing import Annotated
 
 import typer
@@ -15,6 +12,7 @@ import typer
 from bigfleet.cli.errors import PROGRAM
 from bigfleet.cli.help_format import examples
 from bigfleet.cli.lazy_commands import LazyGroup
+from bigfleet.cli.program import run_program
 
 app = typer.Typer(
     name=PROGRAM,
@@ -51,19 +49,9 @@ def root(
     """Fleet-level capacity for Kubernetes: which machines serve which cluster."""
 
 
-def _stop(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
-
-
 def main() -> None:
     """Run the command line."""
-    signal.signal(signal.SIGTERM, _stop)
-    try:
-        app()
-    except BrokenPipeError:
-        # The reader closed the pipe; what is still buffered must not complain on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    run_program(app)
 
 
 if __name__ == "__main__":

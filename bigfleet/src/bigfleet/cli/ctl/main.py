@@ -6,8 +6,6 @@ Every command is a function of its own module; it imports what it needs when it 
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable
 from importlib.metadata import version as distribution_version
 from typing import Annotated, Final
@@ -28,6 +26,7 @@ from bigfleet.cli.ctl.shards import decisions, machines, needs, pause
 from bigfleet.cli.ctl.status import command
 from bigfleet.cli.help_format import HelpfulCommand, examples
 from bigfleet.cli.output import Output, out
+from bigfleet.cli.program import run_program
 
 _WIDE: Final = 200
 """Columns of a table that is piped: a program that reads it wants whole words."""
@@ -226,21 +225,11 @@ def root(
     ctx.obj = Ctl(options, edge)
 
 
-def _stop(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
-
-
 def main() -> None:
     """Run the command line."""
-    signal.signal(signal.SIGTERM, _stop)
     if not out.is_terminal and "COLUMNS" not in os.environ:
         out.width = _WIDE
-    try:
-        app(prog_name=PROGRAM)
-    except BrokenPipeError:
-        # The reader closed the pipe; what is still buffered must not complain on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    run_program(app, prog_name=PROGRAM)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import typer
 
+from bigfleet.cli.ctl.context import Options
 from bigfleet.cli.errors import FailureError
 from bigfleet.cli.extras import KUBERNETES, require
-from bigfleet.cli.output import Output, stage
+from bigfleet.cli.output import stage
 
 if TYPE_CHECKING:
     from bigfleet.kube import KubeClient
@@ -30,14 +31,8 @@ class PluginOptions:
     context: str = ""
     kubeconfig: str = ""
     cluster_id: str = ""
-    shards: tuple[str, ...] = ()
-    coordinators: tuple[str, ...] = ()
-    timeout: str = "5s"
-    tls_cert: str = ""
-    tls_key: str = ""
-    tls_ca: str = ""
-    output: Output = Output.TABLE
-    quiet: bool = False
+    fleet: Options = field(default_factory=lambda: Options(timeout="5s"))
+    """How to reach the shard, and how to print."""
 
 
 def _connect(options: PluginOptions) -> KubeClient:
@@ -72,7 +67,7 @@ def run(plugin: Plugin, body: Callable[[KubeClient, str], Awaitable[T]], doing: 
         async with plugin.connect(plugin.options) as client:
             return await body(client, plugin.options.namespace or client.namespace)
 
-    with stage(doing, quiet=plugin.options.quiet):
+    with stage(doing, quiet=plugin.options.fleet.quiet):
         try:
             return asyncio.run(whole())
         except KubeError as error:

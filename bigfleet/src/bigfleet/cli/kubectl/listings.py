@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from rich.table import Table
 
 from bigfleet.cli.ctl.render.formats import amount_words, lasting, plural
@@ -271,10 +272,8 @@ def _request_document(request: PodRequest) -> dict[str, object]:
         "priority": request.spec.priority,
         "resources": _amounts(request),
         "phase": request.status.phase,
-        "need": None if need is None else {"profile": need.profile, "group": need.group},
-        "unmet": None
-        if condition is None
-        else {"reason": condition.reason, "message": condition.message},
+        "need": msgspec.to_builtins(need),
+        "unmet": msgspec.to_builtins(condition),
     }
 
 

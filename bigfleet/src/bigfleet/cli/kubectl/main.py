@@ -6,8 +6,6 @@ Commands leave reading to `collect`, and the words to `why_pod`, `why_node`, `li
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version as distribution_version
@@ -15,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bigfleet.cli.ctl.context import addresses
+from bigfleet.cli.ctl.context import Options, addresses
 from bigfleet.cli.ctl.groups import CtlGroup
 from bigfleet.cli.errors import FailureError, InputError
 from bigfleet.cli.help_format import HelpfulCommand, examples
 from bigfleet.cli.kubectl.context import PROGRAM, Plugin, PluginOptions, plugin_of, run
 from bigfleet.cli.output import Output, out, print_document
+from bigfleet.cli.program import run_program
 
 if TYPE_CHECKING:
     from bigfleet.cli.kubectl.listings import PluginListing
@@ -63,7 +62,7 @@ def why(
     plugin = plugin_of(ctx)
     body = pod_answer(plugin, name) if kind in _PODS else node_answer(plugin, name)
     answer = run(plugin, body, f"looking at {kind}/{name}")
-    print_answer(answer, plugin.options.output)
+    print_answer(answer, plugin.options.fleet.output)
 
 
 def requests(
@@ -102,10 +101,10 @@ def doctor(ctx: typer.Context) -> None:
 
     plugin = plugin_of(ctx)
     found = run(plugin, findings(plugin), "checking")
-    if plugin.options.output is Output.TABLE:
+    if plugin.options.fleet.output is Output.TABLE:
         print_findings(found)
     else:
-        print_document([finding.document() for finding in found], plugin.options.output)
+        print_document([finding.document() for finding in found], plugin.options.fleet.output)
     failed = sum(finding.verdict.value == "wrong" for finding in found)
     if failed:
         raise FailureError(f"{failed} of {len(found)} checks failed")
@@ -138,7 +137,7 @@ def _target(words: list[str]) -> tuple[str, str]:
 def _print(plugin: Plugin, listing: PluginListing) -> None:
     from bigfleet.cli.kubectl.answer import print_answer
 
-    print_answer(listing.answer, plugin.options.output, listing.table)
+    print_answer(listing.answer, plugin.options.fleet.output, listing.table)
 
 
 def _print_version(wanted: bool) -> None:
@@ -203,38 +202,19 @@ def root(
 ) -> None:
     """What BigFleet does in this cluster, and why."""
     before = ctx.obj if isinstance(ctx.obj, Plugin) else Plugin()
-    options = PluginOptions(
-        namespace=namespace,
-        context=context,
-        kubeconfig=kubeconfig,
-        cluster_id=cluster_id,
-        shards=addresses(shard_addr, "--shard-addr"),
-        coordinators=addresses(coordinator, "--coordinator"),
-        timeout=timeout,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        tls_ca=tls_ca,
-        output=output,
-        quiet=quiet,
-    )
+    fleet = Options(
+        addresses(coordinator, "--coordinator"), addresses(shard_addr, "--shard-addr"),
+        timeout, tls_cert, tls_key, tls_ca, output, quiet,
+    )  # fmt: skip
+    options = PluginOptions(namespace, context, kubeconfig, cluster_id, fleet)
     ctx.obj = replace(before, options=options)
-
-
-def _stop(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def main() -> None:
     """Run the command line."""
-    signal.signal(signal.SIGTERM, _stop)
     if not out.is_terminal and "COLUMNS" not in os.environ:
         out.width = _WIDE
-    try:
-        app(prog_name=PROGRAM)
-    except BrokenPipeError:
-        # The reader has seen enough; what is still buffered must not complain on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    run_program(app, prog_name=PROGRAM)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ of a command says so and is made of what the cluster itself knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bigfleet.cli.errors import CommandError
@@ -50,8 +50,9 @@ class ShardVerdicts:
 def place_of(options: PluginOptions, operator: OperatorDeployment | None) -> ShardPlace:
     """Which shard to ask: options first, then the operator's Deployment."""
     cluster = options.cluster_id or (operator.cluster_id if operator else "")
-    if options.shards or options.coordinators:
-        return ShardPlace(cluster, options.shards, options.coordinators)
+    named = options.fleet
+    if named.shards or named.coordinators:
+        return ShardPlace(cluster, named.shards, named.coordinators)
     found = operator.shard if operator else ""
     return ShardPlace(cluster, tuple(one.strip() for one in found.split(",") if one.strip()))
 
@@ -68,16 +69,8 @@ async def verdicts(
         return ShardVerdicts(problem=f"the shard was not asked: add {missing}")
     from bigfleet.cli.ctl.calls.channels import connection
     from bigfleet.cli.ctl.calls.fleet_client import Fleet
-    from bigfleet.cli.ctl.context import Options
 
-    ctl = Options(
-        coordinators=place.coordinators,
-        shards=place.shards,
-        timeout=options.timeout,
-        tls_cert=options.tls_cert,
-        tls_key=options.tls_key,
-        tls_ca=options.tls_ca,
-    )
+    ctl = replace(options.fleet, coordinators=place.coordinators, shards=place.shards)
     wires = connection(ctl)
     try:
         async with Fleet(ctl, wires) as fleet:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from bigfleet.cli.ctl.render.formats import plural
 from bigfleet.cli.kubectl.answer import PluginAnswer, command, sentence, short
 from bigfleet.cli.kubectl.kube_objects import Event, FullNode
@@ -137,7 +139,7 @@ def _document(facts: NodeFacts) -> dict[str, object]:
         "machine": facts.machine or None,
         "ready": facts.is_ready,
         "phase": None if facts.upcoming is None else facts.upcoming.status.phase,
-        "need": None if need is None else {"profile": need.profile, "group": need.group},
+        "need": msgspec.to_builtins(need),
         "requests": len(facts.requests),
         "pods": _running(facts),
         "taken_back": facts.is_reclaimed,

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from bigfleet.cli.ctl.render.formats import amount_words, plural
 from bigfleet.cli.ctl.shards.need_explanation import NeedOfShard
 from bigfleet.cli.kubectl.answer import PluginAnswer, command, sentence, short
@@ -204,10 +206,8 @@ def _document(facts: PodFacts) -> dict[str, object]:
         "node": facts.pod.spec.node_name or None,
         "request": None if request is None else request.metadata.name,
         "phase": None if request is None else request.status.phase or None,
-        "need": None if need is None else {"profile": need.profile, "group": need.group},
-        "unmet": None
-        if condition is None
-        else {"reason": condition.reason, "message": condition.message},
+        "need": msgspec.to_builtins(need),
+        "unmet": msgspec.to_builtins(condition),
         "machines": dict(sorted(phases.items())),
         "shard_asked": bool(facts.shard.views),
     }
