@@ -17,7 +17,7 @@ from bigfleet_providerkit import (
 OUT_OF_CAPACITY = frozenset(
     {"resource_unavailable", "placement_error", "no_space_left_in_location"}
 )
-NOT_ALLOWED = frozenset({"unauthorized", "forbidden", "token_readonly"})
+READ_ONLY_CODES = ("forbidden", "token_readonly")
 NOT_YET = frozenset({"conflict", "locked", "robot_unavailable", "maintenance"})
 """The object is busy: certainly nothing was done."""
 NEVER = frozenset(
@@ -52,18 +52,14 @@ def classify(error: BaseException) -> SubstrateError | None:
 def of_code(code: object, message: str) -> SubstrateError:
     """The class of a code, of a call or of an action that failed."""
     text = f"{code}: {message}"
-    if code in OUT_OF_CAPACITY:
-        return OutOfCapacity(text)
-    if code == "resource_limit_exceeded":
-        return QuotaExceeded(text)
-    if code in NOT_ALLOWED:
-        return Unauthorized((BAD_TOKEN if code == "unauthorized" else READ_ONLY) + text)
-    if code == "not_found":
-        return Gone(text)
-    if code == "rate_limit_exceeded":
-        return Retryable(text, throttled=True)
-    if code in NOT_YET:
-        return Retryable(text, refused=True)
-    if code in NEVER:
-        return InvalidRequest(text)
-    return Retryable(text)
+    known = {
+        "resource_limit_exceeded": QuotaExceeded(text),
+        "not_found": Gone(text),
+        "rate_limit_exceeded": Retryable(text, throttled=True),
+        "unauthorized": Unauthorized(BAD_TOKEN + text),
+        **dict.fromkeys(READ_ONLY_CODES, Unauthorized(READ_ONLY + text)),
+        **dict.fromkeys(OUT_OF_CAPACITY, OutOfCapacity(text)),
+        **dict.fromkeys(NOT_YET, Retryable(text, refused=True)),
+        **dict.fromkeys(NEVER, InvalidRequest(text)),
+    }
+    return known.get(str(code), Retryable(text))
