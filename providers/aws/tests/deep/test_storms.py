@@ -1,6 +1,7 @@
 """Storms at full size, and a kill at every API call of a machine's life."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ pytest.importorskip("boto3")
 from aws_cloud import AwsCloud
 from aws_world import aws_world, booted, present
 from bigfleet_fakecloud import Moment, serving
-from bigfleet_lab.battery import StormReport, rough_weather, storm, survives_kill
+from bigfleet_lab.battery import StormReport, rough_weather, start_report, storm, survives_kill
 
 NO_STOCK = (500, "InsufficientInstanceCapacity")
 OPS = (
@@ -66,3 +67,14 @@ async def test_a_kill_at_every_api_call_loses_nothing(
     with serving(aws.cloud) as endpoint:
         boot = booted(endpoint)
         await survives_kill(boot, tmp_path, aws.cloud, lambda: present(aws), op, moment)
+
+
+def test_twenty_thousand_slots_are_ready_soon_and_small(tmp_path: Path) -> None:
+    aws = AwsCloud(1)
+    with serving(aws.cloud) as endpoint:
+        began = time.monotonic()
+        with booted(endpoint, 20_000)(tmp_path) as provider:
+            report = start_report(provider, began)
+    sys.stderr.write(f"\n20,000 slots: {report.ready_s:.1f} s, {report.resident_mb:.0f} MB\n")
+    assert report.resident_mb <= 300
+    assert report.ready_s <= 6

@@ -92,7 +92,7 @@ def present(aws: AwsCloud) -> list[Resource]:
     return [host for host in aws.ec2.instances.everything() if host.state not in ENDED]
 
 
-def booted(endpoint: str) -> Boot:
+def booted(endpoint: str, slots: int = 4) -> Boot:
     """Starts the executable on a cloud, with its state in a folder."""
     rates = ("RunInstances", "TerminateInstances", "CreateTags", "DescribeInstances", "SendCommand")
 
@@ -101,7 +101,7 @@ def booted(endpoint: str) -> Boot:
             ProviderProcess.module("bigfleet_provider_aws"), f"--endpoint-url={endpoint}",
             f"--spot-advisor-url={endpoint}/spot-advisor-data.json", "--region=us-east-1",
             "--image=amd64=ami-0amd64,arm64=ami-0arm64", "--iam-instance-profile=bigfleet-node",
-            f"--state={folder / 'state.db'}", "--poll-interval=50ms", "--seed-count=4",
+            f"--state={folder / 'state.db'}", "--poll-interval=50ms", f"--seed-count={slots}",
             f"--api-rate={','.join(f'{op}=500' for op in rates)}",
             environment={**KEYS, **NO_OTHERS}, log=folder / "log",
         )  # fmt: skip

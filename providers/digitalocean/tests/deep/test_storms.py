@@ -1,6 +1,7 @@
 """Storms at full size, and a kill at every API call of a machine's life."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 pytest.importorskip("pydo")
 
 from bigfleet_fakecloud import Moment, TestAuthority, serving
-from bigfleet_lab.battery import StormReport, rough_weather, storm, survives_kill
+from bigfleet_lab.battery import StormReport, rough_weather, start_report, storm, survives_kill
 from digitalocean_cloud import DigitaloceanCloud
 from digitalocean_world import booted, digitalocean_world
 
@@ -66,3 +67,14 @@ async def test_a_kill_at_every_api_call_loses_nothing(
     with serving(page.cloud, authority=authority) as endpoint:
         boot = booted(page, endpoint, authority)
         await survives_kill(boot, tmp_path, page.cloud, page.present, op, moment)
+
+
+def test_twenty_thousand_slots_are_ready_soon_and_small(tmp_path: Path) -> None:
+    page, authority = DigitaloceanCloud(1), TestAuthority.make(tmp_path / "tls")
+    with serving(page.cloud, authority=authority) as endpoint:
+        began = time.monotonic()
+        with booted(page, endpoint, authority, 20_000)(tmp_path) as provider:
+            report = start_report(provider, began)
+    sys.stderr.write(f"\n20,000 slots: {report.ready_s:.1f} s, {report.resident_mb:.0f} MB\n")
+    assert report.resident_mb <= 450
+    assert report.ready_s <= 8

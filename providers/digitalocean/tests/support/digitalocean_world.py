@@ -107,7 +107,9 @@ def options_for(page: DigitaloceanCloud, endpoint: str, **changed: object) -> Di
     )
 
 
-def booted(page: DigitaloceanCloud, endpoint: str, authority: TestAuthority) -> Boot:
+def booted(
+    page: DigitaloceanCloud, endpoint: str, authority: TestAuthority, slots: int = 4
+) -> Boot:
     """Starts the executable on a cloud, with its state in a folder and one port for its agents."""
     with free_port() as port:
         pass
@@ -125,7 +127,7 @@ def booted(page: DigitaloceanCloud, endpoint: str, authority: TestAuthority) -> 
             f"--bootstrap-tls-cert={facts['agent_cert']}",
             f"--bootstrap-tls-key={facts['agent_key']}", f"--bootstrap-ca={facts['agent_ca']}",
             f"--state={folder / 'state.db'}", "--region=nyc3", "--poll-interval=50ms",
-            "--seed-count=4", "--api-rate=CreateDroplet=500",
+            f"--seed-count={slots}", "--api-rate=CreateDroplet=500",
             environment=variables, log=folder / "log",
         )  # fmt: skip
 
