@@ -38,5 +38,6 @@ def close_client(client: Client) -> None:
 
 def _refuse_when_limited(response: Response, *_: object, **__: object) -> None:
     if response.status_code == 429:
+        response.content  # noqa: B018 - read to its end, the connection goes back to the pool
         after = response.headers.get("Retry-After", "")
         raise RateLimitedError(response.url, float(after) if after.isdecimal() else None)
