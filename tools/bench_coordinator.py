@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba"))
 sys.path.insert(0, str(ROOT / "bigfleet" / "tests" / "support"))
 
-from bigfleet_lab.bench.rows import Bar, Found, print_rows  # noqa: E402
+from bigfleet_lab.bench.rows import Bar, BarMeasurement, print_rows  # noqa: E402
 from bigfleet_lab.bench_coordinator.__main__ import COMMAND, ROWS  # noqa: E402
 
 RUNS = 5
@@ -39,9 +39,9 @@ async def gaps() -> list[float]:
     return found
 
 
-def failover() -> Found:
+def failover() -> BarMeasurement:
     """Killed, paused, cut off; and a member of etcd killed."""
-    return Found(asyncio.run(gaps()), counts="max")
+    return BarMeasurement(asyncio.run(gaps()), counts="max")
 
 
 def main(names: Sequence[str]) -> None:

@@ -22,9 +22,9 @@ from bigfleet_dashboard.state.fleet import Fleet  # noqa: E402
 from bigfleet_dashboard.web import views  # noqa: E402
 from bigfleet_dashboard.web.api import Api  # noqa: E402
 from bigfleet_dashboard.web.app import make_app  # noqa: E402
-from bigfleet_dashboard.web.events import News  # noqa: E402
+from bigfleet_dashboard.web.events import EventStreams  # noqa: E402
 from bigfleet_dashboard.whatif.service import WhatIf  # noqa: E402
-from bigfleet_lab.bench.rows import Bar, Found, WrongResultError, print_rows  # noqa: E402
+from bigfleet_lab.bench.rows import Bar, BarMeasurement, WrongResultError, print_rows  # noqa: E402
 from browser import Page, chromium, find_chromium  # noqa: E402
 from demoing import free_addresses  # noqa: E402
 from worlds_of_machines import add_shard, machine, need  # noqa: E402
@@ -74,7 +74,7 @@ async def looked_at() -> AsyncIterator[tuple[Fleet, Page, str]]:
         raise WrongResultError("there is no Chromium here: apt-get install chromium")
     fleet = large_fleet()
     address = free_addresses(1)[0]
-    news = News(fleet, lambda: views.overview(fleet))
+    news = EventStreams(fleet, lambda: views.overview(fleet))
     api = Api(fleet, news, WhatIf(fleet, Channels(None)), None)
     app = make_app(fleet, Config(coordinators=("127.0.0.1:1",)), api)
     settings = uvicorn.Config(
@@ -140,8 +140,10 @@ async def updates() -> list[float]:
 
 
 ROWS = {
-    "dashboard.first-paint.100000": Bar(lambda: Found(asyncio.run(first_paint())), 1500, "ms"),
-    "dashboard.update.100000": Bar(lambda: Found(asyncio.run(updates())), 200, "ms"),
+    "dashboard.first-paint.100000": Bar(
+        lambda: BarMeasurement(asyncio.run(first_paint())), 1500, "ms"
+    ),
+    "dashboard.update.100000": Bar(lambda: BarMeasurement(asyncio.run(updates())), 200, "ms"),
 }
 
 

@@ -22,7 +22,7 @@ from real_fleet import Cluster, NotInTimeError, a_fleet  # noqa: E402
 
 from bigfleet_lab.bench.rows import (  # noqa: E402
     Bar,
-    Found,
+    BarMeasurement,
     WrongResultError,
     expect,
     print_rows,
@@ -51,24 +51,24 @@ def a_cluster(slots: int) -> Iterator[Cluster]:
             yield fleet.clusters[0]
 
 
-def pod_to_running() -> Found:
+def pod_to_running() -> BarMeasurement:
     """Two hundred pods that come one after the other."""
     with in_time(), a_cluster(80) as cluster:
         waits = pods_in_a_row(cluster, 200)
     expect(len(waits) == 200, "not every pod ran")
     median = statistics.median(waits)
     expect(median <= MEDIAN, f"half of the pods waited {median:.0f} s or more")
-    return Found(samples=waits)
+    return BarMeasurement(samples=waits)
 
 
-def pods_running() -> Found:
+def pods_running() -> BarMeasurement:
     """A thousand pods at once."""
     with in_time(), a_cluster(300) as cluster:
         acknowledged, running = pods_at_once(cluster, 1000)
     expect(
         acknowledged <= ACKNOWLEDGED, f"requests were acknowledged after {acknowledged:.0f} s only"
     )
-    return Found(value=round(running, 1))
+    return BarMeasurement(value=round(running, 1))
 
 
 ROWS: Final = {

@@ -27,8 +27,8 @@ from random import Random
 from statistics import median
 from typing import Final
 
-from bigfleet_lab.bench.rows import Bar, Found, expect, print_rows, quantiles
-from bigfleet_lab.bench_shard.processes import Bench, running
+from bigfleet_lab.bench.rows import Bar, BarMeasurement, expect, print_rows, quantiles
+from bigfleet_lab.bench_shard.processes import ShardBench, running
 from bigfleet_lab.simulate.workloads import make_workload
 
 MACHINES: Final = 50_000
@@ -82,7 +82,7 @@ def seconds_of(scrapes: Scrapes, chance: Random) -> Iterator[Second]:
             yield Second(begin, time.time_ns(), has_scrape)
 
 
-def cycles_within(bench: Bench, since: int, seconds: Sequence[Second]) -> list[list[float]]:
+def cycles_within(bench: ShardBench, since: int, seconds: Sequence[Second]) -> list[list[float]]:
     """Milliseconds of the cycles that began in each second; asked for when all is over."""
     starts = [second.begin for second in seconds]
     found: list[list[float]] = [[] for _ in seconds]
@@ -93,7 +93,7 @@ def cycles_within(bench: Bench, since: int, seconds: Sequence[Second]) -> list[l
     return found
 
 
-def own_core(bench: Bench) -> None:
+def own_core(bench: ShardBench) -> None:
     """Give the shard a core of its own, where there are several."""
     cores = sorted(os.sched_getaffinity(0))
     assert bench.shard.child is not None
@@ -113,7 +113,7 @@ def p99_ratio(seconds: Sequence[Second], cycles: Sequence[Sequence[float]]) -> f
     return found[0] / found[1]
 
 
-def scrape_effect() -> Found:
+def scrape_effect() -> BarMeasurement:
     """How cycles with scrapes compare with those without."""
     needs = len(make_workload("steady", MACHINES).scenario.needs)
     with running("steady", MACHINES, interval=BEAT, flags=FLAGS) as bench:
@@ -127,7 +127,9 @@ def scrape_effect() -> Found:
     return judged(seconds, cycles, scrapes)
 
 
-def judged(seconds: Sequence[Second], cycles: Sequence[Sequence[float]], scrapes: Scrapes) -> Found:
+def judged(
+    seconds: Sequence[Second], cycles: Sequence[Sequence[float]], scrapes: Scrapes
+) -> BarMeasurement:
     """The figures, if what was measured is what is asked for."""
     arms = {
         name: [ms for s, c in zip(seconds, cycles, strict=True) if s.has_scrape is has for ms in c]
@@ -146,7 +148,7 @@ def judged(seconds: Sequence[Second], cycles: Sequence[Sequence[float]], scrapes
         for at in range(0, tenth * TENTHS, tenth)
     ]
     print(f"  of all the time: {p99_ratio(seconds, cycles):.3f}", file=sys.stderr, flush=True)
-    return Found(samples=parts, value=round(median(parts), 3))
+    return BarMeasurement(samples=parts, value=round(median(parts), 3))
 
 
 ROWS: Final = {"metrics.scrape-effect.50000": Bar(scrape_effect, 1.05, "ratio")}

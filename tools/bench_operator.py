@@ -31,7 +31,7 @@ from bigfleet.operator.rollup import RollUps
 from bigfleet.wire.server import WireServer
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shard_pb2_grpc
-from bigfleet_lab.bench.rows import Bar, Found, expect, print_rows
+from bigfleet_lab.bench.rows import Bar, BarMeasurement, expect, print_rows
 from kube import binaries
 from kube.plane import control_plane
 
@@ -107,7 +107,7 @@ class AckingShard:
 # -- measurements ---------------------------------------------------------------------------------
 
 
-def rollup_times() -> Found:
+def rollup_times() -> BarMeasurement:
     """A whole roll-up of 50,000 requests, every row of it new."""
     chance = random.Random(1)
     decoder = msgspec.json.Decoder(CapacityRequest)
@@ -123,17 +123,17 @@ def rollup_times() -> Found:
         rows_sent = pb.OperatorMessage.FromString(built.frame).rollup.needs
         added = sum(int(row.aggregate_resources["pods"]) for row in rows_sent)
         expect(added == REQUESTS, "the roll-up does not add up")
-    return Found(samples=times)
+    return BarMeasurement(samples=times)
 
 
-def first_list() -> Found:
+def first_list() -> BarMeasurement:
     """From the start of an operator until it knows every request."""
-    return Found(value=round(operator_at_size()["list"], 3))
+    return BarMeasurement(value=round(operator_at_size()["list"], 3))
 
 
-def memory() -> Found:
+def memory() -> BarMeasurement:
     """The most it ever held."""
-    return Found(value=operator_at_size()["memory"])
+    return BarMeasurement(value=operator_at_size()["memory"])
 
 
 @lru_cache(maxsize=1)
@@ -212,10 +212,10 @@ async def operator_child(kubeconfig: str, address: str) -> None:
     await life
 
 
-def controller_at_size() -> Found:
+def controller_at_size() -> BarMeasurement:
     """A pod controller process, and 5,000 Pods at once."""
     with bench_e2e.in_time():
-        return Found(value=round(asyncio.run(_controller_at_size()), 2))
+        return BarMeasurement(value=round(asyncio.run(_controller_at_size()), 2))
 
 
 async def _controller_at_size() -> float:

@@ -3,12 +3,12 @@
 import sys
 from pathlib import Path
 
-from boards.promised import IDENTITIES, PROMISED
+from boards.promised_queries import IDENTITIES, PROMISED
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "queries.md"
 HEAD = """# Promised queries
 
-<!-- Written by tools/query_reference.py from tools/boards/promised.py; `make boards` does. -->
+<!-- Written by tools/query_reference.py (`make boards`) from tools/boards/promised_queries.py. -->
 
 These queries keep working: names, labels and values of labels in them do not change without a line
 in the changelog that says so. Tests evaluate every one with a real Prometheus that watches a whole

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from boards.fleet import FLEET
-from boards.promised import PROMISED
+from boards.promised_queries import PROMISED
 from metric_reference import PREFIXES, families, registries
 
 ROOT = Path(__file__).parent.parent

@@ -22,7 +22,7 @@ from prometheus_server import Prometheus, binary, watching
 from whole_system import DOMAINS, System, a_system, eventually
 
 from boards.fleet import EXPIRY, FLEET, PRICED
-from boards.promised import IDENTITIES, PHASES, PROMISED
+from boards.promised_queries import IDENTITIES, PHASES, PROMISED
 from promql import Samples, evaluate, parse
 
 pytestmark = pytest.mark.timeout(600)

@@ -1,8 +1,8 @@
 """A small evaluator of the part of PromQL in which promised queries and alerts are written.
 
-    parsing     text -> tree; what it does not know it refuses
+    parser      text -> tree; what it does not know it refuses
     series      samples by their labels, from scrapes or from elsewhere
-    evaluating  tree and samples -> values by labels, at a time
+    evaluator   tree and samples -> values by labels, at a time
 
 With it every promised query can be asked where no Prometheus is installed. Where one is, both
 evaluate the same samples, and a test wants the same answers. Known are sum, max, min, rate,
@@ -10,8 +10,8 @@ increase, changes, time, histogram_quantile, quantile_over_time over a subquery,
 comparison and `and on`; nothing else.
 """
 
-from promql.evaluating import evaluate
-from promql.parsing import QueryError, parse
+from promql.evaluator import evaluate
+from promql.parser import QueryError, parse
 from promql.series import Labels, Samples
 
 __all__ = ["Labels", "QueryError", "Samples", "evaluate", "parse"]

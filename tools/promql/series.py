@@ -9,7 +9,7 @@ from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from promql.parsing import Matcher
+from promql.parser import Matcher
 
 NAME: Final = "__name__"
 LOOKBACK_SECONDS: Final = 300.0

@@ -17,8 +17,8 @@ from bigfleet.shard.server.shard import Count, Shard
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import Behaviour
-from bigfleet_lab.simcluster.changing import Change, Step
-from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.demand_changes import Change, Step
+from bigfleet_lab.simcluster.generator import Mix
 from sim.drawing import ClusterPlan, Plan, ProviderPlan
 from sim.faults import Fault, FaultKind
 from sim.process import Process

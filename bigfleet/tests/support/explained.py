@@ -92,9 +92,9 @@ def changed(case: Case, members: Sequence[int], change: object) -> Case:
             return replace(case, policy=replace(case.policy, quotas=quotas))
         case ch.WithSpendLimit(micro=micro):
             return replace(case, policy=replace(case.policy, spend_limit_micro=micro))
-        case ch.Restocked(offerings=offerings):
+        case ch.OfferingsRestocked(offerings=offerings):
             return replace(case, cooling=case.cooling - set(offerings or case.cooling))
-        case ch.Connected():
+        case ch.ClusterConnected():
             cluster = case.needs[members[0]].cluster
             known = case.facts[cluster]
             fact = ClusterFacts(known.reported, False, known.overhead)
@@ -153,7 +153,7 @@ def _altered(need: Need, change: object) -> Need:
             )
         case ch.PieceSize(unit=unit):
             return replace(need, min_unit=dict(unit))
-        case ch.Asking(aggregate=aggregate):
+        case ch.ChangedAggregate(aggregate=aggregate):
             return replace(need, aggregate=dict(aggregate))
         case _:
             raise AssertionError(change)
@@ -174,7 +174,7 @@ def without(case: Case, members: Sequence[int], blockers: Sequence[Blocker]) -> 
     for blocker in blockers:
         match blocker.kind:
             case K.BOOTSTRAP:
-                case = changed(case, members, ch.Connected())
+                case = changed(case, members, ch.ClusterConnected())
             case K.REQUIREMENT:
                 assert blocker.requirement is not None
                 case = changed(case, members, ch.WithoutRequirement(blocker.requirement))

@@ -8,14 +8,14 @@ from bigfleet_conformance import Options
 from bigfleet_conformance.errors import UsageError
 from bigfleet_conformance.registry import Capability, LaneName, Profile
 from bigfleet_conformance.results import Claim
-from bigfleet_conformance.runner.claims import Seen, chosen_profiles, gather_claims
+from bigfleet_conformance.runner.claims import ProbeResult, chosen_profiles, gather_claims
 from bigfleet_conformance.runner.source import BootPlan
 
-NOTHING = Seen(False, False, False, False, False, 10, 0.01, 0.0)
+NOTHING = ProbeResult(False, False, False, False, False, 10, 0.01, 0.0)
 ALL = Options(profiles=("all",))
 
 
-def claims(seen: Seen = NOTHING, **more: object) -> dict[Capability, Claim]:
+def claims(seen: ProbeResult = NOTHING, **more: object) -> dict[Capability, Claim]:
     facts: dict[str, object] = {"help_text": "", "fault_help": "", "slow_instance": False}
     options = more.pop("options", Options())
     profiles = more.pop("profiles", (Profile.CORE,))

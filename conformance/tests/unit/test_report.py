@@ -13,7 +13,7 @@ from bigfleet_conformance import Options, Report, Status, Target, Verdict, all_b
 from bigfleet_conformance.registry import Capability, Profile
 from bigfleet_conformance.report.files import badge, junit, texts, write
 from bigfleet_conformance.report.model import (
-    Subject,
+    ReportSubject,
     build,
     digest_of,
     evidence_digest,
@@ -45,7 +45,7 @@ def report(failing: str = "", scope: str = "full") -> Report:
     findings.baseline = [CheckResult("FullLifecycle", "lifecycle", Status.PASSED, "", 0.1)]
     findings.lanes = [LaneRecord("core", "x", "1.0", 0.2, 3.0)]
     return build(
-        subject=Subject("x", "1.0", "executable", "x --serve"),
+        subject=ReportSubject("x", "1.0", "executable", "x --serve"),
         target=Target(command="x --serve"),
         options=Options(scope=scope),
         profiles=(Profile.CORE,),

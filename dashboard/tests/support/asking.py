@@ -14,7 +14,7 @@ from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.web import views
 from bigfleet_dashboard.web.api import Api
 from bigfleet_dashboard.web.app import make_app
-from bigfleet_dashboard.web.events import News
+from bigfleet_dashboard.web.events import EventStreams
 from bigfleet_dashboard.whatif.service import WhatIf
 
 
@@ -30,7 +30,7 @@ async def browser_of(
     """Somebody who asks for pages of this state."""
     config = Config(coordinators=("127.0.0.1:1",), auth=auth or Auth(), allowed_hosts=allowed)
     whatif = WhatIf(fleet, Channels(None))
-    api = Api(fleet, News(fleet, lambda: views.overview(fleet)), whatif, demo_socket)
+    api = Api(fleet, EventStreams(fleet, lambda: views.overview(fleet)), whatif, demo_socket)
     transport = httpx.ASGITransport(
         make_app(fleet, config, api), raise_app_exceptions=False, client=(peer, 1)
     )

@@ -11,14 +11,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bigfleet_base.http import HttpLimits
 from bigfleet_dashboard.config import Config
-from bigfleet_dashboard.serving import page_server
+from bigfleet_dashboard.server import page_server
 from bigfleet_dashboard.sources.channels import Channels
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.web import views
 from bigfleet_dashboard.web.api import Api
 from bigfleet_dashboard.web.app import make_app
-from bigfleet_dashboard.web.events import News
-from bigfleet_dashboard.web.limited import PAGE_LIMITS
+from bigfleet_dashboard.web.connection_limits import PAGE_LIMITS
+from bigfleet_dashboard.web.events import EventStreams
 from bigfleet_dashboard.whatif.service import WhatIf
 
 
@@ -45,7 +45,7 @@ async def a_page_over(
     fleet: Fleet, limits: HttpLimits = PAGE_LIMITS
 ) -> AsyncIterator[tuple[str, Door]]:
     """Where the page is, and the door in front of it."""
-    news = News(fleet, lambda: views.overview(fleet))
+    news = EventStreams(fleet, lambda: views.overview(fleet))
     api = Api(fleet, news, WhatIf(fleet, Channels(None)), None)
     door = Door(make_app(fleet, Config(coordinators=("127.0.0.1:1",)), api))
     sock = socket.socket()

@@ -9,7 +9,7 @@ from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 from bigfleet_dashboard.errors import UnavailableError
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.web import events
-from bigfleet_dashboard.web.events import QUEUE, News, Page
+from bigfleet_dashboard.web.events import QUEUE, EventStreams, Page
 
 
 async def read(page: Page, count: int) -> list[bytes]:
@@ -22,7 +22,7 @@ async def read(page: Page, count: int) -> list[bytes]:
 
 
 async def test_a_page_that_opens_is_told_at_once_how_things_are() -> None:
-    news = News(Fleet(), lambda: {"version": 3})
+    news = EventStreams(Fleet(), lambda: {"version": 3})
     retry, first = await read(news.open(), 2)
     assert retry.startswith(b"retry:")
     assert first == b'event: overview\ndata: {"version":3}\n\n'
@@ -40,7 +40,7 @@ async def test_a_page_that_does_not_read_is_told_to_look_again_instead_of_being_
 
 async def test_decisions_are_told_as_they_happen() -> None:
     fleet = Fleet()
-    news = News(fleet, dict)
+    news = EventStreams(fleet, dict)
     page = news.open()
     running = asyncio.create_task(news.run())
     await asyncio.sleep(0)
@@ -54,7 +54,7 @@ async def test_decisions_are_told_as_they_happen() -> None:
 
 async def test_there_is_an_end_to_open_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "MOST_PAGES", 2)
-    news = News(Fleet(), dict)
+    news = EventStreams(Fleet(), dict)
     pages = [news.open() for _ in range(2)]
     with pytest.raises(UnavailableError):
         news.open()

@@ -3,8 +3,8 @@
 import pytest
 
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
+from bigfleet_dashboard.explain import drawer
 from bigfleet_dashboard.state.needs import NeedFilter, priority_class, row_of, select
-from bigfleet_dashboard.words import drawer
 from bigfleet_lab.simulate.demo_fleet import TIERS
 from worlds_of_machines import need
 

@@ -8,7 +8,7 @@ from asking import browser_of
 from bigfleet_dashboard.config import Auth, Config, Tls, split_address
 from bigfleet_dashboard.errors import ConfigError
 from bigfleet_dashboard.state.pages import read_scrape
-from bigfleet_dashboard.state.sourcing import FAILING
+from bigfleet_dashboard.state.source_health import FAILING
 from bigfleet_dashboard.web.api import QUERIES
 from bigfleet_dashboard.web.app import SCREENS, static_files
 from worlds_of_machines import CONFIGURED, FAILED, SPECULATIVE, fleet_of, machine, need

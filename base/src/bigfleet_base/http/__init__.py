@@ -15,16 +15,16 @@ function that runs on the event loop of the component that made the server. A ro
     limits         how many connections, how long each step may take
     connections    which connections are open, and which one makes room for the next
     connection     the protocol of one connection
-    listening      addresses and listening sockets
+    sockets        addresses and sockets   sockets
     pages          /metrics, /healthz and /readyz as routes
     server         HttpServer: the thread, the accept loop, start and stop
 """
 
 from bigfleet_base.http.limits import HttpLimits
-from bigfleet_base.http.listening import HttpError
 from bigfleet_base.http.messages import Request, Response, Route
 from bigfleet_base.http.pages import page_routes
 from bigfleet_base.http.server import HttpServer
+from bigfleet_base.http.sockets import HttpError
 
 __all__ = [
     "HttpError",

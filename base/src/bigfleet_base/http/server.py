@@ -21,8 +21,8 @@ from typing import Final
 from bigfleet_base.http.connection import HttpConnection, Respond, Site
 from bigfleet_base.http.connections import ConnectionTable
 from bigfleet_base.http.limits import HttpLimits
-from bigfleet_base.http.listening import address_of, listen
 from bigfleet_base.http.messages import Request, Response, Route, text
+from bigfleet_base.http.sockets import address_of, listen
 from bigfleet_base.http.workers import Workers
 
 ACCEPTS_A_TURN: Final = 64

@@ -10,7 +10,7 @@ event loop and its cycle, and says when to stop. Nothing here is computed inside
     blockers    the one or two things whose removal makes the need met
     remedies    what a person could do; each is tried before it is shown
     explain     the order of trials, within a budget
-    words       blockers, remedies and effects in words
+    phrases     blockers, remedies and effects in words
 """
 
 from bigfleet.explanation.explain import Explanation, TriedRemedy, explain

@@ -15,12 +15,12 @@ from bigfleet.explanation.changes import (
     HIGHEST_PRIORITY,
     AcrossDomains,
     AddedToleration,
-    Asking,
-    Change,
-    Connected,
+    ChangedAggregate,
+    ClusterConnected,
     Interruptible,
+    OfferingsRestocked,
     PieceSize,
-    Restocked,
+    SituationChange,
     WithoutDimension,
     WithoutRequirement,
     WithPriority,
@@ -30,7 +30,7 @@ from bigfleet.explanation.changes import (
     as_pairs,
 )
 from bigfleet.explanation.situation import Situation
-from bigfleet.explanation.supply import Lifted, Supply
+from bigfleet.explanation.supply import IgnoredLimits, SupplyCounts
 from bigfleet.model import Need, Requirement, RequirementOperator, Taint, defaults_of
 from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.blockers import BlockerKind
@@ -62,7 +62,9 @@ class Blocker:
     taint: Taint = field(default=Taint(""))
 
 
-def candidates(situation: Situation, need: Need, supply: Supply, reason: Reason) -> list[Blocker]:
+def candidates(
+    situation: Situation, need: Need, supply: SupplyCounts, reason: Reason
+) -> list[Blocker]:
     """What could stand in the way of this need, in the order in which it is tried."""
     found = list(_candidates(situation, need, supply))
     first = _FIRST.get(reason, ())
@@ -73,11 +75,11 @@ def candidates(situation: Situation, need: Need, supply: Supply, reason: Reason)
     return sorted(rest, key=lambda blocker: order.index(blocker.kind)) + scarce
 
 
-def _is_offered(blocker: Blocker, need: Need, supply: Supply) -> bool:
+def _is_offered(blocker: Blocker, need: Need, supply: SupplyCounts) -> bool:
     return supply.offered_anywhere(need).get(blocker.dimension, 0) > 0
 
 
-def _candidates(situation: Situation, need: Need, supply: Supply) -> Iterator[Blocker]:
+def _candidates(situation: Situation, need: Need, supply: SupplyCounts) -> Iterator[Blocker]:
     facts, profile = situation.demand.facts, need.profile
     fact = facts.get(need.cluster, ClusterFacts())
     if fact.blocked:
@@ -119,17 +121,17 @@ def removed(situation: Situation, members: Sequence[int], blockers: Sequence[Blo
     situation = apply_all(situation, members, changes)
     if any(b.kind is K.AMOUNT for b in blockers):
         # Last: what matches depends on the other removals.
-        supply = Supply(situation)
+        supply = SupplyCounts(situation)
         needs = {row: situation.demand.need(row) for row in members}
         asking = {row: within(need, supply.total(need)) for row, need in needs.items()}
         situation = situation.with_needs(asking)
     return situation
 
 
-def _removal(blocker: Blocker) -> Change | None:
+def _removal(blocker: Blocker) -> SituationChange | None:
     match blocker.kind:
         case K.BOOTSTRAP:
-            return Connected()
+            return ClusterConnected()
         case K.REQUIREMENT:
             assert blocker.requirement is not None
             return WithoutRequirement(blocker.requirement)
@@ -144,7 +146,7 @@ def _removal(blocker: Blocker) -> Change | None:
         case K.TOPOLOGY:
             return AcrossDomains()
         case K.STOCK_OUT:
-            return Restocked()
+            return OfferingsRestocked()
         case K.QUOTA:
             return WithQuotas()
         case K.SPEND_LIMIT:
@@ -170,16 +172,16 @@ def within(need: Need, total: dict[str, int]) -> Need:
         aggregate = {
             name: min(amount, total.get(name, 0)) for name, amount in need.aggregate.items()
         }
-    return Asking(as_pairs(aggregate)).of(need)
+    return ChangedAggregate(as_pairs(aggregate)).of(need)
 
 
-def lifted_by(blockers: Sequence[Blocker]) -> Lifted:
+def lifted_by(blockers: Sequence[Blocker]) -> IgnoredLimits:
     """Which limits a count must leave out."""
     kinds = {blocker.kind for blocker in blockers}
-    return Lifted(K.STOCK_OUT in kinds, K.QUOTA in kinds, K.SPEND_LIMIT in kinds)
+    return IgnoredLimits(K.STOCK_OUT in kinds, K.QUOTA in kinds, K.SPEND_LIMIT in kinds)
 
 
-def _leaves_nothing(need: Need, blockers: Sequence[Blocker], supply: Supply) -> bool:
+def _leaves_nothing(need: Need, blockers: Sequence[Blocker], supply: SupplyCounts) -> bool:
     """Whether the need would be met only because it asks for nothing that machines offer."""
     gone = {blocker.dimension for blocker in blockers if blocker.kind is K.DIMENSION}
     asked = [name for name, amount in need.aggregate.items() if amount > 0]
@@ -188,7 +190,7 @@ def _leaves_nothing(need: Need, blockers: Sequence[Blocker], supply: Supply) -> 
 
 
 def worth_trying(
-    situation: Situation, members: Sequence[int], blockers: Sequence[Blocker], supply: Supply
+    situation: Situation, members: Sequence[int], blockers: Sequence[Blocker], supply: SupplyCounts
 ) -> bool:
     """False where counting alone shows that removing these is not enough, or explains nothing."""
     if _leaves_nothing(situation.demand.need(members[0]), blockers, supply):

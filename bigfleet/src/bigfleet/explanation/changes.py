@@ -29,7 +29,7 @@ _ADDED: Final = "\U0010ffff"
 """Begins the ids of machines that are only tried: they come last in every order."""
 
 
-class Change(Protocol):
+class SituationChange(Protocol):
     """Something that could be different."""
 
     def applied(self, situation: Situation, members: Sequence[int]) -> Situation:
@@ -147,7 +147,7 @@ class WithPriority(_NeedChange):
 
 
 @dataclass(frozen=True)
-class Asking(_NeedChange):
+class ChangedAggregate(_NeedChange):
     """It asks for so much in all."""
 
     aggregate: tuple[tuple[str, int], ...]
@@ -185,7 +185,7 @@ class WithSpendLimit:
 
 
 @dataclass(frozen=True)
-class Restocked:
+class OfferingsRestocked:
     """These offerings are in stock again; all of them where none is named."""
 
     offerings: tuple[Offering, ...] = ()
@@ -198,7 +198,7 @@ class Restocked:
 
 
 @dataclass(frozen=True)
-class Connected:
+class ClusterConnected:
     """Its cluster accepts machines: it has a session and renders bootstrap data."""
 
     def applied(self, situation: Situation, members: Sequence[int]) -> Situation:
@@ -252,7 +252,9 @@ def added_ids(count: int) -> list[str]:
     return [f"{_ADDED}{number:09d}" for number in range(count)]
 
 
-def apply_all(situation: Situation, members: Sequence[int], changes: Iterable[Change]) -> Situation:
+def apply_all(
+    situation: Situation, members: Sequence[int], changes: Iterable[SituationChange]
+) -> Situation:
     """The situation with all these changes, one after the other."""
     for change in changes:
         situation = change.applied(situation, members)

@@ -16,8 +16,8 @@ from bigfleet.decision import Plan, Reason
 from bigfleet.explanation.blockers import Blocker, candidates, removed, worth_trying
 from bigfleet.explanation.changes import apply_all
 from bigfleet.explanation.remedies import Case, Remedy, remedies
-from bigfleet.explanation.situation import Decide, Effect, Outcome, Situation, effect_of
-from bigfleet.explanation.supply import Supply
+from bigfleet.explanation.situation import ComparedPlan, Decide, Effect, Situation, effect_of
+from bigfleet.explanation.supply import SupplyCounts
 
 MOST_REMEDIES: Final = 6
 MOST_BLOCKERS: Final = 2
@@ -59,7 +59,7 @@ class _Trials:
     """Decisions on copies of one situation, each made once."""
 
     situation: Situation
-    before: Outcome
+    before: ComparedPlan
     members: Sequence[int]
     decide: Decide
     go_on: Callable[[], bool]
@@ -79,11 +79,11 @@ class _Trials:
 
     def met(self, plan: Plan) -> bool:
         """Whether the subject is met."""
-        return Outcome(plan).met(self.members)
+        return ComparedPlan(plan).met(self.members)
 
     def effect(self, plan: Plan) -> Effect:
         """What a decision gives the subject, and takes from others."""
-        return effect_of(self.before, Outcome(plan), self.members)
+        return effect_of(self.before, ComparedPlan(plan), self.members)
 
     def _plan(self, key: object, situation: Callable[[], Situation]) -> Plan:
         found = self.plans.get(key)
@@ -103,11 +103,11 @@ def explain(
     """
     v = plan.verdicts
     members = v.members[v.members_at[row] : v.members_at[row + 1]].tolist()
-    before = Outcome(plan)
+    before = ComparedPlan(plan)
     now = effect_of(before, before, members)
     if now.met:
         return Explanation(met=True, now=now)
-    supply = Supply(situation)
+    supply = SupplyCounts(situation)
     trials = _Trials(situation, before, members, decide, go_on)
     case = Case(situation, plan, [row], members, supply, now)
     holders = supply.holders(case.need, plan, [row])

@@ -19,13 +19,13 @@ from bigfleet.explanation.changes import (
     HIGHEST_PRIORITY,
     AcrossDomains,
     AddedToleration,
-    Asking,
-    Change,
-    Connected,
+    ChangedAggregate,
+    ClusterConnected,
     Interruptible,
     MachinesAdded,
+    OfferingsRestocked,
     PieceSize,
-    Restocked,
+    SituationChange,
     WithoutDimension,
     WithoutRequirement,
     WithPriority,
@@ -34,7 +34,7 @@ from bigfleet.explanation.changes import (
     as_pairs,
 )
 from bigfleet.explanation.situation import Effect, Situation
-from bigfleet.explanation.supply import Supply, asked_for
+from bigfleet.explanation.supply import SupplyCounts, asked_for
 from bigfleet.model import CapacityType, MachineState, Need, RequirementOperator
 from bigfleet.model.amounts.resources import is_uniform_multiple
 from bigfleet.model.blockers import BlockerKind
@@ -49,7 +49,7 @@ S = MachineState
 class Remedy:
     """One or two changes that a person could make."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[SituationChange, ...]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Case:
     plan: Plan
     rows: Sequence[int]
     members: Sequence[int]
-    supply: Supply
+    supply: SupplyCounts
     now: Effect
     """What the plan gives it."""
 
@@ -83,7 +83,7 @@ def remedies(case: Case, blockers: Sequence[Blocker], lifted: Plan | None) -> It
     yield from (Remedy((change,)) for change in _general(case))
 
 
-def _undo(case: Case, blocker: Blocker, lifted: Plan | None) -> Change | None:
+def _undo(case: Case, blocker: Blocker, lifted: Plan | None) -> SituationChange | None:
     """What a person would do about one blocker."""
     match blocker.kind:
         case K.REQUIREMENT:
@@ -106,7 +106,7 @@ def _undo(case: Case, blocker: Blocker, lifted: Plan | None) -> Change | None:
         case K.AMOUNT:
             return None if lifted is None or not case.alone else _asking(lifted, case.members[0])
         case K.BOOTSTRAP:
-            return Connected()
+            return ClusterConnected()
         case K.INTERRUPTION:
             return Interruptible()
         case K.TOPOLOGY:
@@ -117,7 +117,7 @@ def _undo(case: Case, blocker: Blocker, lifted: Plan | None) -> Change | None:
             return None
 
 
-def _general(case: Case) -> Iterator[Change]:
+def _general(case: Case) -> Iterator[SituationChange]:
     need = case.need
     added = _machines(case)
     if added is not None:
@@ -195,11 +195,11 @@ def _rows_in(plan: Plan, members: Sequence[int]) -> list[int]:
     return rows
 
 
-def _asking(lifted: Plan, member: int) -> Asking:
-    return Asking(as_pairs(lifted.demand.need(member).aggregate))
+def _asking(lifted: Plan, member: int) -> ChangedAggregate:
+    return ChangedAggregate(as_pairs(lifted.demand.need(member).aggregate))
 
 
-def _what_it_gets(case: Case) -> Asking | None:
+def _what_it_gets(case: Case) -> ChangedAggregate | None:
     """As much as it gets as things are; whole pieces where it is made of them."""
     need, got = case.need, dict(case.now.got)
     units = is_uniform_multiple(need.aggregate, need.min_unit)
@@ -208,7 +208,7 @@ def _what_it_gets(case: Case) -> Asking | None:
         got = {n: whole * amount for n, amount in need.min_unit.items()}
     if not all(got.get(n, 0) > 0 for n, amount in need.aggregate.items() if amount > 0):
         return None
-    return Asking(as_pairs(got))
+    return ChangedAggregate(as_pairs(got))
 
 
 def _priority(case: Case) -> WithPriority | None:
@@ -262,7 +262,7 @@ def _one_of(case: Case, cls: int) -> str:
     return fleet.ids[int(rows[np.argmin(fleet.rank[rows])])]
 
 
-def _restock(case: Case) -> Restocked | None:
+def _restock(case: Case) -> OfferingsRestocked | None:
     """The offerings that match and are out of stock."""
     fleet, cooling = case.situation.fleet, case.situation.carry.cooling(case.situation.now)
     if not cooling:
@@ -273,4 +273,4 @@ def _restock(case: Case) -> Restocked | None:
         offering = table.offerings[int(table.offering[c])]
         if offering in cooling and case.supply.gives(case.need, c):
             found.add(offering)
-    return Restocked(tuple(sorted(found))) if found else None
+    return OfferingsRestocked(tuple(sorted(found))) if found else None

@@ -82,7 +82,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ComparedPlan:
     """A plan as it is compared with another one, need by need."""
 
     plan: Plan
@@ -109,7 +109,7 @@ class Outcome:
         return not self.short[self.rows(members)].any()
 
 
-def effect_of(before: Outcome, after: Outcome, members: Sequence[int]) -> Effect:
+def effect_of(before: ComparedPlan, after: ComparedPlan, members: Sequence[int]) -> Effect:
     """What changed for the subject and for the others between two decisions."""
     plan, rows = after.plan, after.rows(members)
     asked: Counter[str] = Counter()
@@ -132,7 +132,7 @@ def effect_of(before: Outcome, after: Outcome, members: Sequence[int]) -> Effect
 
 
 def _worse_off(
-    before: Outcome, after: Outcome, members: Sequence[int]
+    before: ComparedPlan, after: ComparedPlan, members: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Other needs that become unmet, and unmet ones that lack more: by priority."""
     others = np.ones(len(before.row_of), np.bool_)
@@ -144,7 +144,7 @@ def _worse_off(
     return _by_priority(after.plan, unmet.tolist()), _by_priority(after.plan, less)
 
 
-def _lacks_more(before: Outcome, after: Outcome, member: int) -> bool:
+def _lacks_more(before: ComparedPlan, after: ComparedPlan, member: int) -> bool:
     old, new = int(before.row_of[member]), int(after.row_of[member])
     if _members(before.plan, old) != _members(after.plan, new):
         # Folded with others now: amounts of the two rows cannot be compared.

@@ -36,7 +36,7 @@ _STATES: Final = max(S) + 1
 
 
 @dataclass(frozen=True)
-class Lifted:
+class IgnoredLimits:
     """Which limits of the situation are left out of a count."""
 
     stock: bool = False
@@ -45,7 +45,7 @@ class Lifted:
 
 
 @dataclass
-class Supply:
+class SupplyCounts:
     """Counts over the machines of one situation; keeps what each requirement leaves."""
 
     situation: Situation
@@ -180,7 +180,7 @@ class Supply:
 
     # -- what a decision could use at most --------------------------------------------------------
 
-    def may_suffice(self, need: Need, lifted: Lifted) -> bool:
+    def may_suffice(self, need: Need, lifted: IgnoredLimits) -> bool:
         """False only where no decision could make the need met."""
         counts = self.counts(need)
         total: Counter[str] = Counter()
@@ -195,7 +195,7 @@ class Supply:
                 total[name] += usable * amount
         return all(total[name] >= amount for name, amount in need.aggregate.items())
 
-    def _at_most(self, need: Need, c: int, counts: I64, lifted: Lifted) -> int:
+    def _at_most(self, need: Need, c: int, counts: I64, lifted: IgnoredLimits) -> int:
         """Machines of a class that could serve the need, limits taken one by one."""
         slots = int(counts[S.SPECULATIVE])
         others = int(counts.sum()) - slots

@@ -25,8 +25,8 @@ from bigfleet.kube.config import ClusterConfig, from_kubeconfig, in_cluster, loa
 from bigfleet.kube.decoding import BadObject, EventKind, ListPage, WatchEvent
 from bigfleet.kube.errors import (
     AlreadyExistsError,
+    ApiBadRequestError,
     ApiError,
-    BadRequestError,
     ConflictError,
     DeadlineError,
     DecodeError,
@@ -51,9 +51,9 @@ from bigfleet.kube.replica import PATIENT, Readiness
 __all__ = [
     "PATIENT",
     "AlreadyExistsError",
+    "ApiBadRequestError",
     "ApiError",
     "BadObject",
-    "BadRequestError",
     "Body",
     "Change",
     "ChangeKind",

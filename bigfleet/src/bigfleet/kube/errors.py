@@ -6,7 +6,7 @@ KubeError
 ├── UnreachableError         no answer: not connected, cut off, or
 │   └── DeadlineError          not in time; what a write did is unknown
 └── ApiError                 the API server said no
-    ├── BadRequestError        400
+    ├── ApiBadRequestError        400
     ├── UnauthorizedError      401: the token has expired or was never good
     ├── ForbiddenError         403: the role lacks a right
     ├── NotFoundError          404
@@ -95,7 +95,7 @@ class ApiError(KubeError):
         return self.status.details.causes if self.status.details else ()
 
 
-class BadRequestError(ApiError):
+class ApiBadRequestError(ApiError):
     """The request makes no sense to the API server."""
 
 
@@ -136,7 +136,7 @@ class ServerError(ApiError):
 
 
 _BY_CODE: Final[dict[int, type[ApiError]]] = {
-    400: BadRequestError,
+    400: ApiBadRequestError,
     401: UnauthorizedError,
     403: ForbiddenError,
     404: NotFoundError,

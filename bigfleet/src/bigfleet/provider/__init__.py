@@ -22,7 +22,7 @@ import bigfleet.wire.grpc_env  # noqa: F401 - it acts by being imported
 from bigfleet.provider.client import Ack, Listing, ProviderClient, ProviderSite, RefusedRecord
 from bigfleet.provider.errors import (
     FencedError,
-    NotFoundError,
+    MachineNotFoundError,
     NotSupportedError,
     ProviderError,
     SiteError,
@@ -41,7 +41,7 @@ __all__ = [
     "GrpcTransport",
     "Listing",
     "ListsRaw",
-    "NotFoundError",
+    "MachineNotFoundError",
     "NotSupportedError",
     "Page",
     "ProviderClient",

@@ -1,7 +1,7 @@
 """What a call to a provider can end with.
 
     ProviderError               the call failed; `.code` is the gRPC status as it came
-    ├── NotFoundError           NOT_FOUND: the provider has no such machine
+    ├── MachineNotFoundError           NOT_FOUND: the provider has no such machine
     ├── NotSupportedError       UNIMPLEMENTED: Delete where hosts cannot be given back
     ├── FencedError             FAILED_PRECONDITION: a newer process of this shard was here
     └── UnusableAnswerError     OK, with bytes or a machine state that this release does not know
@@ -33,7 +33,7 @@ class ProviderError(Exception):
         self.text = text
 
 
-class NotFoundError(ProviderError):
+class MachineNotFoundError(ProviderError):
     """The provider has no such machine."""
 
 
@@ -61,7 +61,7 @@ class SiteError(ValueError):
 
 
 _BY_CODE: Final[dict[grpc.StatusCode, type[ProviderError]]] = {
-    grpc.StatusCode.NOT_FOUND: NotFoundError,
+    grpc.StatusCode.NOT_FOUND: MachineNotFoundError,
     grpc.StatusCode.UNIMPLEMENTED: NotSupportedError,
     grpc.StatusCode.FAILED_PRECONDITION: FencedError,
     grpc.StatusCode.OK: UnusableAnswerError,

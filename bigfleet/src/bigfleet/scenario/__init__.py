@@ -3,7 +3,7 @@
     document  the format: records of machines and rows of demand, read strictly
     fields    checked values out of JSON, for `document`
     writer    a scenario as a file
-    world     a scenario as inventory, demand and carry, ready for the engine
+    state     a scenario as inventory, demand and carry, ready for the engine
     outcome   a plan in the words of the file it was made from
     supply    which requirement of a need leaves it without machines, found one by one
     errors    what can be wrong with a scenario

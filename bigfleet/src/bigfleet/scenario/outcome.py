@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from bigfleet.decision import ActionKind, Plan, Reason
 from bigfleet.model import Resources, format_resources
-from bigfleet.scenario.world import World
+from bigfleet.scenario.state import ScenarioState
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -72,10 +72,10 @@ class NeedOutcome:
         }
 
 
-class Outcome:
+class ScenarioOutcome:
     """A plan and the world it was made for."""
 
-    def __init__(self, world: World, plan: Plan) -> None:
+    def __init__(self, world: ScenarioState, plan: Plan) -> None:
         self.world = world
         self.plan = plan
         verdicts = plan.verdicts

@@ -17,7 +17,7 @@ import pytest
 
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
 from bigfleet_lab.simcluster.fleet import SimFleet
-from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.generator import Mix
 from bigfleet_lab.simcluster.lines import GrpcDial
 from bigfleet_lab.simcluster.run import WallClock
 from sizes import many

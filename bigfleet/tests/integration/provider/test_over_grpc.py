@@ -12,7 +12,7 @@ import pytest
 from bigfleet.model import MachineState
 from bigfleet.provider import (
     FencedError,
-    NotFoundError,
+    MachineNotFoundError,
     NotSupportedError,
     ProviderClient,
     ProviderError,
@@ -77,7 +77,7 @@ async def test_every_refusal_has_its_code() -> None:
         assert await code_of(client.drain(machine, -1)) == "INVALID_ARGUMENT"
         assert await code_of(client.list(max_results=-1)) == "INVALID_ARGUMENT"
         for call in (client.get("nobody"), client.create("nobody"), client.delete("nobody")):
-            with pytest.raises(NotFoundError):
+            with pytest.raises(MachineNotFoundError):
                 await call
         assert await code_of(client.drain(machine, 0)) == "INTERNAL"
         await client.create(machine)

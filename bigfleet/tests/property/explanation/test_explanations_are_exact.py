@@ -10,7 +10,7 @@ import pytest
 from awkward import awkward_case
 from bigfleet.decision import Reason
 from bigfleet.explanation.blockers import Blocker, candidates
-from bigfleet.explanation.supply import Supply
+from bigfleet.explanation.supply import SupplyCounts
 from bigfleet.model import MachineState, Need
 from compare import oracle_plan
 from explained import Told, changed, effect, met, situation_of, told_of, without
@@ -44,7 +44,7 @@ def wrong_blockers(case: Case, told: Told) -> list[str]:
     if not named:
         situation = situation_of(case)
         need = case.needs[members[0]]
-        possible = candidates(situation, need, Supply(situation), Reason.NONE)
+        possible = candidates(situation, need, SupplyCounts(situation), Reason.NONE)
         for size in (1, 2):
             for some in combinations(possible, size):
                 if asks_for_something(case, need, some) and met(

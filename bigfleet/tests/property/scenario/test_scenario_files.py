@@ -18,7 +18,7 @@ from bigfleet.model import (
 )
 from bigfleet.scenario.document import SHRUNK_AT, MachineRecord, Scenario, parse_scenario
 from bigfleet.scenario.errors import ScenarioError
-from bigfleet.scenario.world import World
+from bigfleet.scenario.state import ScenarioState
 from bigfleet.scenario.writer import scenario_text
 
 KEYS = st.sampled_from(
@@ -68,7 +68,7 @@ def refusal_of(text: str | bytes) -> str:
     except ScenarioError as error:
         return str(error)
     if scenario.machine_count <= 200:
-        World.of(scenario)
+        ScenarioState.of(scenario)
     return ""
 
 

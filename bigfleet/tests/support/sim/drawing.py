@@ -13,8 +13,8 @@ from typing import Final
 
 from bigfleet.model import LABEL_ZONE, CapacityType
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
-from bigfleet_lab.simcluster.changing import Change, Step
-from bigfleet_lab.simcluster.generating import Mix, make_workload
+from bigfleet_lab.simcluster.demand_changes import Change, Step
+from bigfleet_lab.simcluster.generator import Mix, make_workload
 from bigfleet_lab.simcluster.workload import Workload
 from sim.faults import Fault, draw_faults
 from sim.slots import FIXED, Offer, S, Slot

@@ -24,7 +24,7 @@ from bigfleet.shard.server import shard as product
 from bigfleet.shard.server.shard import Shard
 from bigfleet.shard.server.tuning import Tuning
 from bigfleet_lab.simcluster.behaviour import Behaviour
-from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.generator import Mix
 from bigfleet_lab.simcluster.operator import SimOperator
 from bigfleet_lab.simcluster.workload import Workload, WorkObject
 from sim.drawing import SHARD, ClusterPlan, Plan, ProviderPlan

@@ -15,7 +15,7 @@ from typing import Final
 
 from bigfleet_lab.simcluster.behaviour import Behaviour
 from bigfleet_lab.simcluster.fleet import SimFleet
-from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.generator import Mix
 from bigfleet_lab.simcluster.lines import GrpcDial
 from bigfleet_lab.simcluster.run import WallClock
 from whole.processes import ShardProcess, processes, provided

@@ -21,7 +21,7 @@ from typing import Final
 from bigfleet.observe.cycles import CycleRecord
 from bigfleet.shard.decide.cycle import Cycle
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
-from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.generator import Mix
 from sim.drawing import ClusterPlan, Plan
 from sim.loop import VirtualLoop
 from sim.monitor import Monitor

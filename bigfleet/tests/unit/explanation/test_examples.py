@@ -8,8 +8,8 @@ import pytest
 
 from bigfleet.decision import Carry, Policy
 from bigfleet.explanation import Explanation, Situation, explain
-from bigfleet.explanation.supply import Supply
-from bigfleet.explanation.words import change, effect, why
+from bigfleet.explanation.phrases import change, effect, why
+from bigfleet.explanation.supply import SupplyCounts
 from bigfleet.model import CapacityType, Machine, Need, Taint
 from bigfleet.model.blockers import BLOCKED_BY, REMOVAL, BlockerKind
 from bigfleet.model.facts import ClusterFacts
@@ -60,7 +60,7 @@ class World:
     def told(self) -> str:
         """Why it is unmet, in words."""
         wanted = self.situation.demand.need(self.plan.need_of(self.row))
-        return why(self.explain(), wanted, Supply(self.situation).total(wanted))
+        return why(self.explain(), wanted, SupplyCounts(self.situation).total(wanted))
 
     def remedies(self) -> list[tuple[str, str]]:
         """What would help, and how far it gets, in words."""

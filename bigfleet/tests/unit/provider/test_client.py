@@ -12,7 +12,7 @@ from bigfleet.model import MachineError, MachineState
 from bigfleet.provider import (
     CallError,
     FencedError,
-    NotFoundError,
+    MachineNotFoundError,
     NotSupportedError,
     ProviderClient,
     ProviderError,
@@ -129,7 +129,7 @@ async def test_three_codes_have_a_class_and_all_others_pass_through(code: grpc.S
     with pytest.raises(ProviderError) as raised:
         await client.create("m-7")
     classes: dict[str, type[ProviderError]] = {
-        "NOT_FOUND": NotFoundError,
+        "NOT_FOUND": MachineNotFoundError,
         "UNIMPLEMENTED": NotSupportedError,
         "FAILED_PRECONDITION": FencedError,
     }

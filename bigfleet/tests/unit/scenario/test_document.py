@@ -10,7 +10,7 @@ from bigfleet.decision import Engine
 from bigfleet.model import CapacityType, MachineState, PenaltyBucket, RequirementOperator
 from bigfleet.scenario.document import MachineRecord, parse_scenario, read_scenario
 from bigfleet.scenario.errors import ScenarioError
-from bigfleet.scenario.world import World, machines_of
+from bigfleet.scenario.state import ScenarioState, machines_of
 from bigfleet.scenario.writer import scenario_text
 
 FULL = {
@@ -249,10 +249,10 @@ def test_a_wrong_taint_or_toleration_is_refused_where_it_stands(
 
 
 def test_a_plan_keeps_tainted_machines_for_needs_that_tolerate_them() -> None:
-    world = World.of(parse_scenario(json.dumps(TAINTED)))
+    world = ScenarioState.of(parse_scenario(json.dumps(TAINTED)))
     plan = Engine().decide(world.inventory.snapshot(), world.demand, world.policy, now=world.now)
     assert len(plan.actions.machine) == 1
     intolerant = [{**TAINTED["needs"][0], "tolerations": []}]
-    world = World.of(parse_scenario(json.dumps({**TAINTED, "needs": intolerant})))
+    world = ScenarioState.of(parse_scenario(json.dumps({**TAINTED, "needs": intolerant})))
     plan = Engine().decide(world.inventory.snapshot(), world.demand, world.policy, now=world.now)
     assert len(plan.actions.machine) == 0

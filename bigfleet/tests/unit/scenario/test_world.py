@@ -5,7 +5,7 @@ import json
 from bigfleet.decision import Engine
 from bigfleet.model import MachineState
 from bigfleet.scenario.document import Scenario, parse_scenario
-from bigfleet.scenario.world import START, World
+from bigfleet.scenario.state import START, ScenarioState
 
 CPU = {"allocatable": {"cpu": "4"}}
 
@@ -16,7 +16,7 @@ def scenario(machines: list[dict[str, object]], needs: list[dict[str, object]]) 
 
 def test_rows_of_equal_identity_are_one_row_of_demand() -> None:
     asks: dict[str, object] = {"cluster": "c", "aggregate": {"cpu": "4"}}
-    world = World.of(scenario([], [asks, {**asks, "group": "g"}, asks]))
+    world = ScenarioState.of(scenario([], [asks, {**asks, "group": "g"}, asks]))
     assert len(world.demand) == 2
     assert world.row_of.tolist() == [0, 1, 0]
     assert world.file_row_of.tolist() == [0, 1]
@@ -24,7 +24,9 @@ def test_rows_of_equal_identity_are_one_row_of_demand() -> None:
 
 
 def test_idle_machines_became_idle_just_now_so_none_is_released() -> None:
-    world = World.of(scenario([{**CPU, "count": 3, "capacity_type": "Spot"}], [{"cluster": "c"}]))
+    world = ScenarioState.of(
+        scenario([{**CPU, "count": 3, "capacity_type": "Spot"}], [{"cluster": "c"}])
+    )
     assert all(m.idle_since_ns == START for m in world.inventory)
     plan = Engine().decide(
         world.inventory.snapshot(), world.demand, world.policy, world.carry, world.now
@@ -34,7 +36,7 @@ def test_idle_machines_became_idle_just_now_so_none_is_released() -> None:
 
 def test_what_nobody_claims_is_reclaimed_in_the_first_cycle_dearest_first() -> None:
     bound = {**CPU, "state": "Configured", "assigned_need": 0}
-    world = World.of(
+    world = ScenarioState.of(
         scenario(
             [{**bound, "price": 1.0}, {**bound, "start": 1, "price": 0.1}],
             [{"cluster": "c", "aggregate": {"cpu": "4"}, "min_unit": {"cpu": "1"}}],
@@ -52,5 +54,5 @@ def test_every_state_can_be_in_a_file() -> None:
         for i, state in enumerate(MachineState)
         if state
     ]
-    world = World.of(scenario(machines, [{"cluster": "c"}]))
+    world = ScenarioState.of(scenario(machines, [{"cluster": "c"}]))
     assert set(world.inventory.counts_by_state().values()) == {1}

@@ -49,7 +49,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class RestartStory:
     """What was, and the process that came after."""
 
     before: Before
@@ -94,10 +94,10 @@ async def leave_marks(p: Probe, machine: str, shard: str) -> list[Answer]:
     ]
 
 
-async def crash_story(p: Probe) -> Story:
+async def crash_story(p: Probe) -> RestartStory:
     """Told once for all rows that look at it."""
 
-    async def tell() -> Story:
+    async def tell() -> RestartStory:
         folder = p.workshop.new_folder("durable")
         subject = await p.workshop.boot(plan(folder, 2))
         before = await prepare(p, subject, folder)
@@ -105,7 +105,7 @@ async def crash_story(p: Probe) -> Story:
         after = await p.workshop.boot(plan(folder, 3))
         answer = await after.probe(p).list()
         records = {m.id: m for m in answer.machines}
-        return Story(before, after, records, answer.revision)
+        return RestartStory(before, after, records, answer.revision)
 
     return await p.workshop.once("durable", tell)
 

@@ -32,7 +32,7 @@ NEVER_RUN = Result("", Status.NOT_RUN, reason="outside the chosen profiles or le
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ReportSubject:
     """Who was looked at."""
 
     name: str
@@ -108,7 +108,7 @@ def _sha256(value: object) -> str:
 
 def build(
     *,
-    subject: Subject,
+    subject: ReportSubject,
     target: Target,
     options: Options,
     profiles: Sequence[Profile],

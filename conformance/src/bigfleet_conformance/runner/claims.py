@@ -36,7 +36,7 @@ BY_PROFILE: Mapping[Profile, Capability] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProbeResult:
     """What the probe saw."""
 
     delete: bool
@@ -72,12 +72,12 @@ class Seen:
         )
 
 
-async def look(p: Probe) -> Seen:
+async def look(p: Probe) -> ProbeResult:
     """Walk one machine, and see what there is; a provider that cannot even list offers nothing."""
     try:
         machines = await p.sweep()
     except (Finding, CannotRunError) as error:
-        return Seen(False, False, False, False, False, 0, 0.0, 0.0, str(error))
+        return ProbeResult(False, False, False, False, False, 0, 0.0, 0.0, str(error))
     first = await p.list(most=1)
     second = await p.list(most=1, since=first.revision) if first.revision else pb.MachineList()
     new = {m.id for m in second.machines} - {m.id for m in first.machines}
@@ -87,7 +87,7 @@ async def look(p: Probe) -> Seen:
         delete = await watch.walk()
     except (Finding, CannotRunError) as error:
         complaint = f"the first walk failed: {error}"
-    return Seen(
+    return ProbeResult(
         delete=delete,
         revisions=bool(first.revision),
         continues=bool(new),
@@ -153,7 +153,7 @@ class _Stopwatch:
         self.transitional_s = max(self.transitional_s, seen_until - began)
 
 
-def chosen_profiles(options: Options, seen: Seen, *, bootable: bool) -> tuple[Profile, ...]:
+def chosen_profiles(options: Options, seen: ProbeResult, *, bootable: bool) -> tuple[Profile, ...]:
     """The profiles of a run; `all` depends on what the provider is."""
     if ALL not in options.profiles:
         return tuple(dict.fromkeys(Profile(name) for name in options.profiles))
@@ -175,7 +175,7 @@ def chosen_profiles(options: Options, seen: Seen, *, bootable: bool) -> tuple[Pr
 def gather_claims(
     options: Options,
     profiles: Iterable[Profile],
-    seen: Seen,
+    seen: ProbeResult,
     *,
     help_text: str,
     fault_help: str,

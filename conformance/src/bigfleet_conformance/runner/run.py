@@ -39,7 +39,7 @@ from bigfleet_conformance.registry import (
     all_behaviours,
     select,
 )
-from bigfleet_conformance.report.model import Report, Subject, build
+from bigfleet_conformance.report.model import Report, ReportSubject, build
 from bigfleet_conformance.results import Claim, Findings, Result, Status, required_by
 from bigfleet_conformance.runner import claims as claiming
 from bigfleet_conformance.runner.execute import Observer, Silent, run_behaviour, run_check
@@ -165,7 +165,7 @@ class Run:
             interrupted_s=options.interrupted_s,
         )
 
-    async def prepare(self, core: Setting, seen: claiming.Seen) -> Lanes:
+    async def prepare(self, core: Setting, seen: claiming.ProbeResult) -> Lanes:
         """Profiles, claims and the lanes they need."""
         bootable = self.source is not None
         options = self.options
@@ -204,7 +204,7 @@ class Run:
         lanes.note_core(self.core_boot_s)
         return lanes
 
-    async def open_fault(self, seen: claiming.Seen) -> str:
+    async def open_fault(self, seen: claiming.ProbeResult) -> str:
         """The fault subject; the reason why there is none, if so."""
         if Profile.FAULT not in self.profiles and Profile.DURABLE not in self.profiles:
             return ""
@@ -402,7 +402,7 @@ class Run:
     def report(self) -> Report:
         """Everything, as a report."""
         source = self.source
-        subject = Subject(
+        subject = ReportSubject(
             name=self.target.name or (source.name if source else "unknown"),
             version=self.target.version or (source.version if source else "unknown"),
             source="target" if self.target.address else "executable",

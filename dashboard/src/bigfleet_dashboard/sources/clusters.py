@@ -14,7 +14,7 @@ from typing import Any, Final
 import aiohttp
 
 from bigfleet_dashboard.state.fleet import Fleet
-from bigfleet_dashboard.state.sourcing import FAILING, OFF, OK
+from bigfleet_dashboard.state.source_health import FAILING, OFF, OK
 
 EVERY_SECONDS: Final = 15.0
 _SECONDS: Final = 5.0

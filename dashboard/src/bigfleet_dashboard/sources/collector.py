@@ -27,7 +27,7 @@ from bigfleet_dashboard.sources.prometheus import Prometheus
 from bigfleet_dashboard.sources.shards import ShardWatch
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.state.history import EVERY_SECONDS
-from bigfleet_dashboard.state.sourcing import FAILING, OFF, OK, WAITING
+from bigfleet_dashboard.state.source_health import FAILING, OFF, OK, WAITING
 
 _log = logging.getLogger(__name__)
 _ASK_SECONDS: Final = 4.0

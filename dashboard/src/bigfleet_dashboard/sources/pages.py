@@ -16,7 +16,7 @@ from bigfleet_base.addresses import HIGHEST_PORT, Endpoint, can_dial
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.state.pages import read_scrape
 from bigfleet_dashboard.state.shards import ShardState
-from bigfleet_dashboard.state.sourcing import FAILING, OK, WAITING
+from bigfleet_dashboard.state.source_health import FAILING, OK, WAITING
 
 EVERY_SECONDS: Final = 3.0
 APART: Final = 1000

@@ -12,7 +12,7 @@ import aiohttp
 
 from bigfleet_dashboard.errors import SourceError
 from bigfleet_dashboard.state.fleet import Fleet
-from bigfleet_dashboard.state.sourcing import FAILING, OFF, OK
+from bigfleet_dashboard.state.source_health import FAILING, OFF, OK
 
 EVERY_SECONDS: Final = 10.0
 _SECONDS: Final = 5.0

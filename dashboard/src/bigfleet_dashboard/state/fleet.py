@@ -19,7 +19,7 @@ from bigfleet_dashboard.state.history import History, Point
 from bigfleet_dashboard.state.names import Names
 from bigfleet_dashboard.state.needs import NeedRow
 from bigfleet_dashboard.state.shards import ShardState
-from bigfleet_dashboard.state.sourcing import SourceBook
+from bigfleet_dashboard.state.source_health import SourceBook
 
 
 @dataclass(slots=True)

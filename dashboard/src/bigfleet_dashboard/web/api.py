@@ -20,15 +20,15 @@ from starlette.routing import BaseRoute, Route
 from bigfleet_dashboard import __version__
 from bigfleet_dashboard.cost import cost_document
 from bigfleet_dashboard.errors import BadRequestError, NotFoundError, UnavailableError
+from bigfleet_dashboard.explain import drawer
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.state.machines import CAPACITY, STATES
 from bigfleet_dashboard.state.needs import CLASSES, SORTS, NeedFilter, select
-from bigfleet_dashboard.web import places, views
-from bigfleet_dashboard.web.answering import Handler, answer, one_of, taking, text, whole
-from bigfleet_dashboard.web.events import News
+from bigfleet_dashboard.web import topology, views
+from bigfleet_dashboard.web.events import EventStreams
+from bigfleet_dashboard.web.responses import Handler, answer, one_of, taking, text, whole
 from bigfleet_dashboard.whatif.choices import Choices
 from bigfleet_dashboard.whatif.service import WhatIf
-from bigfleet_dashboard.words import drawer
 
 _MOST_ROWS: Final = 1_000
 _MOST_BODY: Final = 64 * 1024
@@ -51,7 +51,9 @@ QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
 class Api:
     """Everything below /api/v1."""
 
-    def __init__(self, fleet: Fleet, news: News, whatif: WhatIf, demo_socket: Path | None) -> None:
+    def __init__(
+        self, fleet: Fleet, news: EventStreams, whatif: WhatIf, demo_socket: Path | None
+    ) -> None:
         self._fleet, self._news, self._whatif = fleet, news, whatif
         self._demo_socket = demo_socket
 
@@ -212,11 +214,11 @@ class Api:
 
     async def topology(self, request: Request) -> Response:
         """Who owns what."""
-        return answer(request, places.topology(self._fleet))
+        return answer(request, topology.topology(self._fleet))
 
     async def providers(self, request: Request) -> Response:
         """Who supplies machines, and at what price."""
-        return answer(request, places.providers(self._fleet))
+        return answer(request, topology.providers(self._fleet))
 
     async def cost(self, request: Request) -> Response:
         """Where the money goes."""

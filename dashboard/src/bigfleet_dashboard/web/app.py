@@ -24,9 +24,9 @@ from bigfleet_dashboard.errors import RequestError
 from bigfleet_dashboard.hosts import AllowedHosts
 from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.web import views
-from bigfleet_dashboard.web.answering import refusal
 from bigfleet_dashboard.web.api import Api
-from bigfleet_dashboard.web.guarding import Guard
+from bigfleet_dashboard.web.auth import Guard
+from bigfleet_dashboard.web.responses import refusal
 
 SCREENS: Final = frozenset(
     {"", "shards", "clusters", "needs", "decisions", "machines", "topology", "providers", "cost",

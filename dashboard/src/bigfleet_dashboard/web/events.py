@@ -50,7 +50,7 @@ class Page:
             yield event
 
 
-class News:
+class EventStreams:
     """All open pages, and what they are told."""
 
     def __init__(self, fleet: Fleet, overview: Overview) -> None:

@@ -22,9 +22,9 @@ from bigfleet.decision import Engine, Plan
 from bigfleet.decision.policy import TICK
 from bigfleet.model.columns import Demand
 from bigfleet.scenario.outcome import unmet_needs
-from bigfleet.scenario.world import World
-from bigfleet_lab.simulate.carrying import carry_out, put_back
-from bigfleet_lab.simulate.workloads import Expected
+from bigfleet.scenario.state import ScenarioState
+from bigfleet_lab.simulate.plan_execution import carry_out, put_back
+from bigfleet_lab.simulate.workloads import ExpectedResult
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -91,13 +91,13 @@ def is_steady(name: str) -> bool:
 
 
 def measure(
-    world: World,
+    world: ScenarioState,
     cycles: int,
     *,
     steady: bool,
     clock: Callable[[], float],
     seed: int = 1,
-    expected: Expected | None = None,
+    expected: ExpectedResult | None = None,
     on_cycle: Callable[[], None] = lambda: None,
 ) -> Measurement:
     """Time so many cycles. What a workload expects is checked in every one of them."""
@@ -150,7 +150,7 @@ def _keep_garbage_out() -> None:
 class _Repeated:
     """The same cycle again and again."""
 
-    world: World
+    world: ScenarioState
     engine: Engine
 
     def __post_init__(self) -> None:
@@ -171,7 +171,7 @@ class _Repeated:
 class _Steady:
     """A fleet that goes on living: rows grow and shrink by one unit."""
 
-    def __init__(self, world: World, engine: Engine, seed: int) -> None:
+    def __init__(self, world: ScenarioState, engine: Engine, seed: int) -> None:
         self.world = world
         self.engine = engine
         self.churn = Churn(world.demand, seed)

@@ -81,7 +81,7 @@ def engine(
     if suite:
         _run_suite(json_out, "engine", (), {}, output, quiet=quiet)
         return
-    from bigfleet_lab.bench.worlds import measure_file, measure_workload
+    from bigfleet_lab.bench.bench_worlds import measure_file, measure_workload
 
     if scenario is not None:
         with stage(f"Reading {scenario}", quiet=quiet):
@@ -133,7 +133,7 @@ def first_cycle(
     output: Form = Output.TABLE,
 ) -> None:
     """Time the first cycle of this process, the engine's import included, in seconds."""
-    from bigfleet_lab.bench.worlds import first_cycle_seconds
+    from bigfleet_lab.bench.bench_worlds import first_cycle_seconds
 
     seconds = round(first_cycle_seconds(machines), 3)
     if output is Output.TABLE:

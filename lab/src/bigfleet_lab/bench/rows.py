@@ -28,7 +28,7 @@ def expect(holds: bool, what: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BarMeasurement:
     """What a measurement found: many samples, of which one figure counts, or one value."""
 
     samples: Sequence[float] = ()
@@ -42,7 +42,7 @@ class Found:
 class Bar:
     """One row: how it is measured and what is asked of it."""
 
-    measure: Callable[[], Found]
+    measure: Callable[[], BarMeasurement]
     bar: float
     unit: str
     better: str = "lower"

@@ -18,7 +18,7 @@ from bigfleet.inventory import Inventory, measure_memory
 from bigfleet.inventory.memory import typical_machines
 from bigfleet.model.columns import Symbols
 from bigfleet_lab.bench import bars
-from bigfleet_lab.bench.worlds import measure_workload
+from bigfleet_lab.bench.bench_worlds import measure_workload
 from bigfleet_lab.simulate.workloads import need_count
 
 PARTS: Final = ("engine",)

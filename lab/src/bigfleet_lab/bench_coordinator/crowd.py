@@ -20,7 +20,7 @@ from typing import Any, Final
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import coordinator_pb2_grpc as rpc
-from bigfleet_lab.bench.rows import Found, expect
+from bigfleet_lab.bench.rows import BarMeasurement, expect
 from bigfleet_lab.bench_coordinator.filled import RACK, Size, crowd_state, fill
 from bigfleet_lab.bench_coordinator.processes import Coordinator, coordinator
 from bigfleet_lab.bench_shard.processes import Child
@@ -142,17 +142,17 @@ async def _assign(address: str) -> None:
         await stub.AssignDomain(domain, timeout=10.0)
 
 
-def reports() -> Found:
+def reports() -> BarMeasurement:
     """How soon a report is answered, as the shard sees it."""
     found = crowd()
-    return Found(found.report_ms, most_mean=MOST_MEAN_MS)
+    return BarMeasurement(found.report_ms, most_mean=MOST_MEAN_MS)
 
 
-def rounds() -> Found:
+def rounds() -> BarMeasurement:
     """The longest round of the rebalancer."""
-    return Found(value=round(max(crowd().rounds), 3))
+    return BarMeasurement(value=round(max(crowd().rounds), 3))
 
 
-def memory() -> Found:
+def memory() -> BarMeasurement:
     """The most it ever held, the first answers to everybody included."""
-    return Found(value=crowd().peak)
+    return BarMeasurement(value=crowd().peak)

@@ -22,12 +22,12 @@ from typing import Final
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2_grpc
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
-from bigfleet_lab.bench.rows import Found, expect
+from bigfleet_lab.bench.rows import BarMeasurement, expect
 from bigfleet_lab.bench_coordinator.filled import fill, zones_state
 from bigfleet_lab.bench_coordinator.machines import CPUS, PLAIN, SPECIAL
 from bigfleet_lab.bench_coordinator.owners import Owners, Seen
 from bigfleet_lab.bench_coordinator.processes import Coordinator, coordinator
-from bigfleet_lab.bench_shard.operators import Measured, Operator
+from bigfleet_lab.bench_shard.operators import Operator, SessionMeasurements
 from bigfleet_lab.bench_shard.processes import Child, Shard, free_port
 
 ESCALATION_CYCLES: Final = 5
@@ -145,7 +145,7 @@ def _shard(number: int, leader: str, folder: Path) -> Shard:
 @asynccontextmanager
 async def _asking(shards: Sequence[Shard], scene: Scene) -> AsyncIterator[None]:
     """A cluster at every shard; the first one asks for what its shard lacks."""
-    measured, channels, tasks = Measured(), [], []
+    measured, channels, tasks = SessionMeasurements(), [], []
     for number, shard in enumerate(shards):
         wanted = (SPECIAL, scene.lacking) if number == 0 else (PLAIN, 20)
         channels.append(open_channel(shard.address, None))
@@ -235,6 +235,6 @@ async def _until_met(
         await asyncio.sleep(_SAMPLE_SECONDS)
 
 
-def adoption() -> Found:
+def adoption() -> BarMeasurement:
     """Two shards with 100,000 machines."""
-    return Found(value=round(asyncio.run(move(TWO)).seconds, 2))
+    return BarMeasurement(value=round(asyncio.run(move(TWO)).seconds, 2))

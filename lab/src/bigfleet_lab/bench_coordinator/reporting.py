@@ -42,7 +42,7 @@ _ASSIGNMENTS: Final = pb.ReportAck.DESCRIPTOR.fields_by_name["assignments"].numb
 
 
 @dataclass
-class Measured:
+class ReportMeasurements:
     """What all shards saw since they were last asked."""
 
     report_ms: list[float] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Measured:
 class SimShard:
     """One shard's conversation."""
 
-    def __init__(self, number: int, size: Size, measured: Measured, rng: Random) -> None:
+    def __init__(self, number: int, size: Size, measured: ReportMeasurements, rng: Random) -> None:
         self._measured, self._rng = measured, rng
         self._report = _first_report(number, size)
         self._is_starved = number % STARVED == 0
@@ -197,7 +197,7 @@ def _resources(cpus: int) -> provider_pb2.Resources:
 
 
 async def _main(address: str, size: Size, interval: float) -> None:
-    measured, rng = Measured(), Random(1)
+    measured, rng = ReportMeasurements(), Random(1)
     channels: list[grpc.aio.Channel] = []
     shards = [SimShard(n, size, measured, Random(rng.random())) for n in range(size.shards)]
     print("ready", flush=True)

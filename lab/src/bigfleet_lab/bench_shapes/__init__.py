@@ -1,5 +1,5 @@
 """What a decision costs on fleets that nobody designed: shapes drawn from seeds.
 
-`measuring` times decisions on one shape; `__main__` prints rows of bench/results.json and can time
+`timings` times decisions on one shape; `__main__` prints rows of bench/results.json and can time
 the shapes of single seeds. The shapes themselves are in `bigfleet_lab.simulate.fleet_shapes`.
 """

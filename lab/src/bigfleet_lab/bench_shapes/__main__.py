@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from bigfleet_lab.bench.rows import Bar, Found, print_rows
-from bigfleet_lab.bench_shapes.measuring import (
+from bigfleet_lab.bench.rows import Bar, BarMeasurement, print_rows
+from bigfleet_lab.bench_shapes.timings import (
     ShapeTimes,
     percentile,
     time_fresh,
@@ -45,9 +45,11 @@ def _measured(
     return tuple(found)
 
 
-def _all(timer: Timer, draw: Draw, machines: int, needs: int, seeds: range, counts: str) -> Found:
+def _all(
+    timer: Timer, draw: Draw, machines: int, needs: int, seeds: range, counts: str
+) -> BarMeasurement:
     found = _measured(timer, draw, machines, needs, seeds)
-    return Found([ms for times in found for ms in times.ms], counts=counts)
+    return BarMeasurement([ms for times in found for ms in times.ms], counts=counts)
 
 
 def _row(timer: Timer, draw: Draw, size: tuple[int, int, int], counts: str, bar: float) -> Bar:

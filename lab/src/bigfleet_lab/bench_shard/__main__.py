@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from bigfleet_lab.bench.rows import Bar, Found, expect, print_rows, quantiles
+from bigfleet_lab.bench.rows import Bar, BarMeasurement, expect, print_rows, quantiles
 from bigfleet_lab.bench_shard import explanations, scenarios
 
 COMMAND: Final = "make bench ONLY=shard"
@@ -19,38 +19,38 @@ _steady = lru_cache(maxsize=1)(scenarios.steady)
 _explaining = lru_cache(maxsize=1)(explanations.explaining)
 
 
-def _cycle(machines: int) -> Found:
-    return Found(_steady(machines)["cycle_ms"])
+def _cycle(machines: int) -> BarMeasurement:
+    return BarMeasurement(_steady(machines)["cycle_ms"])
 
 
-def _memory() -> Found:
+def _memory() -> BarMeasurement:
     found = _steady(500_000)
     peak = found["peak"]
     expect(peak <= _MOST_PEAK, f"it held {peak / 1e9:.2f} GB while the List came in")
-    return Found(value=found["memory"])
+    return BarMeasurement(value=found["memory"])
 
 
-def _cycle_beside_explanations() -> Found:
+def _cycle_beside_explanations() -> BarMeasurement:
     found = _explaining()
     alone, beside = (quantiles(found[name])["p99"] for name in ("cycle_ms", "cycle_beside_ms"))
-    return Found(value=beside / alone)
+    return BarMeasurement(value=beside / alone)
 
 
 ROWS: Final[Mapping[str, Bar]] = {
     "shard.cycle.5000": Bar(lambda: _cycle(5_000), 30, "ms"),
     "shard.cycle.50000": Bar(lambda: _cycle(50_000), 100, "ms"),
     "shard.cycle.500000": Bar(lambda: _cycle(500_000), 500, "ms"),
-    "shard.hello.500000": Bar(lambda: Found(_steady(500_000)["hello_ms"]), 100, "ms"),
+    "shard.hello.500000": Bar(lambda: BarMeasurement(_steady(500_000)["hello_ms"]), 100, "ms"),
     "shard.memory.500000": Bar(_memory, 1e9, "bytes"),
     "shard.bindings.5000": Bar(
-        lambda: Found(value=scenarios.bindings()["per_second"]), 1_000, "per second", "higher"
+        lambda: BarMeasurement(value=scenarios.bindings()["per_second"]), 1_000, "per second", "higher"
     ),
-    "shard.rollup-ack.1000": Bar(lambda: Found(scenarios.many_sessions()["ack_ms"]), 500, "ms"),
-    "shard.explain.50000": Bar(lambda: Found(_explaining()["explain_ms"]), 500, "ms"),
+    "shard.rollup-ack.1000": Bar(lambda: BarMeasurement(scenarios.many_sessions()["ack_ms"]), 500, "ms"),
+    "shard.explain.50000": Bar(lambda: BarMeasurement(_explaining()["explain_ms"]), 500, "ms"),
     "shard.cycle-beside-explain.50000": Bar(
         _cycle_beside_explanations, 1.2, "times the p99 without requests"
     ),
-    "shard.restart.50000": Bar(lambda: Found(value=scenarios.restart()["seconds"]), 10, "s"),
+    "shard.restart.50000": Bar(lambda: BarMeasurement(value=scenarios.restart()["seconds"]), 10, "s"),
 }
 
 

@@ -36,7 +36,7 @@ _RECONNECT_SECONDS = 0.5
 
 
 @dataclass
-class Measured:
+class SessionMeasurements:
     """What all sessions saw."""
 
     acks_ms: list[float] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Operator:
     """One cluster's session."""
 
     def __init__(
-        self, rollup: capacity_pb2.ClusterCapacityNeeds, measured: Measured, rng: Random
+        self, rollup: capacity_pb2.ClusterCapacityNeeds, measured: SessionMeasurements, rng: Random
     ) -> None:
         self._rollup = rollup
         self._measured = measured
@@ -154,7 +154,7 @@ class Operator:
 
 async def _main(fleet: Fleet, address: str, interval: float, churn: float, spread: float) -> None:
     rollups = fleet.rollups()
-    measured, rng = Measured(), Random(1)
+    measured, rng = SessionMeasurements(), Random(1)
     channels: list[grpc.aio.Channel] = []
     print("ready", flush=True)
     async with asyncio.TaskGroup() as group:

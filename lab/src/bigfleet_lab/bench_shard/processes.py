@@ -139,7 +139,7 @@ class Shard:
 
 
 @dataclass
-class Bench:
+class ShardBench:
     """Provider, shard and operators of one run."""
 
     provider: Child
@@ -156,7 +156,7 @@ def running(
     churn: float = 0.03,
     spread: float | None = None,
     flags: Sequence[str] = (),
-) -> Iterator[Bench]:
+) -> Iterator[ShardBench]:
     """All processes, ready; ended and gone afterwards.
 
     Operators begin over `spread` seconds, by default over the interval of their roll-ups.
@@ -186,4 +186,4 @@ def running(
         )  # fmt: skip
         stack.callback(operators.kill)
         operators.wait_ready()
-        yield Bench(provider, shard, operators)
+        yield ShardBench(provider, shard, operators)

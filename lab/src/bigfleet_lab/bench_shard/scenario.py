@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bigfleet.model import Machine, Need
-from bigfleet.scenario.world import machines_of
+from bigfleet.scenario.state import machines_of
 from bigfleet.wire.machines import machine_to_proto, metadata_from_stamp
 from bigfleet.wire.needs import need_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2

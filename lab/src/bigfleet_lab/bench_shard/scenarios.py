@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bigfleet_api.v1alpha1 import shard_pb2
 from bigfleet_lab.bench.rows import expect
-from bigfleet_lab.bench_shard.processes import Bench, running
+from bigfleet_lab.bench_shard.processes import ShardBench, running
 from bigfleet_lab.simulate.workloads import make_workload
 
 CYCLES: Final = 60
@@ -50,7 +50,7 @@ def steady(machines: int) -> dict[str, Any]:
     }
 
 
-def settle(bench: Bench, needs: int) -> int:
+def settle(bench: ShardBench, needs: int) -> int:
     """The cycle from which on all demand is there and nothing is left over of the start."""
     found = bench.shard.wait_cycle("with all demand", 180.0, needs=needs)
     calm = int(found["cycle"])

@@ -76,11 +76,11 @@ def loop(
     """Carry plans out with random delays at constant demand, until nothing happens any more."""
     with stage(f"Reading {scenario}", quiet=quiet):
         from bigfleet.scenario.document import read_scenario
-        from bigfleet.scenario.world import World
+        from bigfleet.scenario.state import ScenarioState
         from bigfleet_lab.simulate.loop import Delay, Delays, Loop
 
         delays = Delays(*map(Delay.parse, (create_delay, configure_delay, drain_delay)))
-        running = Loop(World.of(read_scenario(scenario)), delays, seed)
+        running = Loop(ScenarioState.of(read_scenario(scenario)), delays, seed)
     wake(quiet=quiet)
     with steps("cycles", cycles, quiet=quiet or cycles < 1000) as progress:
         for _ in running.run(cycles):

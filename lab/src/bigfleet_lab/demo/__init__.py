@@ -6,7 +6,7 @@
     supervisor  starts them, restarts what dies, ends all of them
     scenarios   what can be made to happen, and how
     control     how the page and other terminals ask for it: a socket in the data folder
-    telling     what BigFleet did about it, in a few lines
+    summary     what BigFleet did about it, in a few lines
     cloud, clusters  the two simulated parts, processes of their own that take orders on stdin
     orders      orders as lines
     command     the command line

@@ -14,9 +14,9 @@ import typer
 
 from bigfleet.cli.help_format import HelpfulCommand, HelpfulGroup, examples
 from bigfleet.cli.output import Form, Output, err, out, plain, print_document, table
-from bigfleet_lab.demo.layout import Addresses, Layout, Part
+from bigfleet_lab.demo.layout import Addresses, DemoProcess, Layout
 from bigfleet_lab.demo.scenarios import SCENARIOS
-from bigfleet_lab.demo.telling import SECONDS, at_dashboard, what_was_done
+from bigfleet_lab.demo.summary import SECONDS, at_dashboard, what_was_done
 
 EXAMPLES: Final = examples(
     "bigfleet demo",
@@ -216,7 +216,7 @@ async def _tell(
     if spoken:
         out.print(plain("Starting BigFleet on this machine", "bold"))
 
-    def told(part: Part) -> None:
+    def told(part: DemoProcess) -> None:
         if spoken:
             out.print(plain(f"  {part.name:<12} {part.address:<16} {part.what}"))
 

@@ -45,7 +45,7 @@ class Addresses:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DemoProcess:
     """One process."""
 
     name: str
@@ -75,15 +75,21 @@ class Layout:
         """The log of a part."""
         return self.folder / "logs" / f"{part}.log"
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[DemoProcess, ...]:
         """In the order they are started; each also starts alone."""
         at = self.at
         return (
-            Part("provider", "simulated cloud, 120 machines", self._cloud(), at.provider, True),
-            Part("coordinator", "embedded store (SQLite)", self._coordinator(), at.coordinator),
-            Part("shard", f"{SHARD_ID}, the decision cycle", self._shard(), at.shard),
-            Part("clusters", "three simulated clusters", self._clusters(), takes_orders=True),
-            Part("dashboard", "the page, read-only", self._dashboard(), at.dashboard),
+            DemoProcess(
+                "provider", "simulated cloud, 120 machines", self._cloud(), at.provider, True
+            ),
+            DemoProcess(
+                "coordinator", "embedded store (SQLite)", self._coordinator(), at.coordinator
+            ),
+            DemoProcess("shard", f"{SHARD_ID}, the decision cycle", self._shard(), at.shard),
+            DemoProcess(
+                "clusters", "three simulated clusters", self._clusters(), takes_orders=True
+            ),
+            DemoProcess("dashboard", "the page, read-only", self._dashboard(), at.dashboard),
         )
 
     def document(self) -> dict[str, object]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from bigfleet.cli.errors import FailureError
-from bigfleet_lab.demo.layout import Part
+from bigfleet_lab.demo.layout import DemoProcess
 
 Say = Callable[[str], None]
 ENDS_WITHIN: Final = 3.5
@@ -35,7 +35,7 @@ _DIE_WITH_PARENT: Final = 1
 class Process:
     """One part, over all its lives."""
 
-    def __init__(self, part: Part, log: Path, say: Say) -> None:
+    def __init__(self, part: DemoProcess, log: Path, say: Say) -> None:
         self.part = part
         self.process: asyncio.subprocess.Process | None = None
         self.starts = 0
@@ -115,7 +115,9 @@ class Process:
 class Supervisor:
     """All processes of a demo."""
 
-    def __init__(self, parts: tuple[Part, ...], log: Callable[[str], Path], say: Say) -> None:
+    def __init__(
+        self, parts: tuple[DemoProcess, ...], log: Callable[[str], Path], say: Say
+    ) -> None:
         self._processes = {part.name: Process(part, log(part.name), say) for part in parts}
 
     def __getitem__(self, name: str) -> Process:
@@ -139,7 +141,7 @@ class Supervisor:
             await asyncio.gather(*lives, stopping, return_exceptions=True)
             await self._end()
 
-    async def up(self, seconds: float, told: Callable[[Part], None]) -> None:
+    async def up(self, seconds: float, told: Callable[[DemoProcess], None]) -> None:
         """Return when every part that listens can be reached."""
         listening = [each.part for each in self._processes.values() if each.part.address]
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
@@ -159,7 +161,7 @@ class Supervisor:
         await ends
 
 
-async def _reachable(part: Part, told: Callable[[Part], None]) -> None:
+async def _reachable(part: DemoProcess, told: Callable[[DemoProcess], None]) -> None:
     host, _, port = part.address.rpartition(":")
     while True:
         try:

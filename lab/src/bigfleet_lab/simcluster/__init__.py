@@ -18,7 +18,7 @@ from bigfleet_lab.simcluster.behaviour import Behaviour
 from bigfleet_lab.simcluster.cluster import SimCluster
 from bigfleet_lab.simcluster.errors import SimClusterError, WorkloadError
 from bigfleet_lab.simcluster.fleet import SimFleet
-from bigfleet_lab.simcluster.generating import Mix, make_workload
+from bigfleet_lab.simcluster.generator import Mix, make_workload
 from bigfleet_lab.simcluster.operator import SimOperator
 from bigfleet_lab.simcluster.ports import Clock, Dial
 from bigfleet_lab.simcluster.workload import Workload, WorkObject

@@ -14,13 +14,13 @@ from random import Random
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster.agenda import Agenda
 from bigfleet_lab.simcluster.behaviour import Behaviour
-from bigfleet_lab.simcluster.changing import Change, apply
+from bigfleet_lab.simcluster.demand_changes import Change, apply
 from bigfleet_lab.simcluster.drains import Drains
 from bigfleet_lab.simcluster.faults import Faults
 from bigfleet_lab.simcluster.nodes import Node, Nodes
-from bigfleet_lab.simcluster.placing import Placing
 from bigfleet_lab.simcluster.ports import Clock
 from bigfleet_lab.simcluster.rollup import RollUps, RowKey
+from bigfleet_lab.simcluster.scheduler import PodPlacement
 from bigfleet_lab.simcluster.stats import Stats
 from bigfleet_lab.simcluster.workload import Workload
 
@@ -50,7 +50,7 @@ class SimCluster:
         self.agenda = Agenda()
         self.rollups = RollUps(workload, self.behaviour.overhead)
         self.nodes = Nodes(self.behaviour.overhead)
-        self.placing = Placing(workload, self.nodes, rng)
+        self.placing = PodPlacement(workload, self.nodes, rng)
         self.drains = Drains(
             self.nodes, self.behaviour, self.agenda, rng,
             empty=self._empty, changed=self._observe, answer=self._send,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 from bigfleet_lab.simcluster.behaviour import Behaviour
-from bigfleet_lab.simcluster.changing import Curve
 from bigfleet_lab.simcluster.cluster import SimCluster
-from bigfleet_lab.simcluster.generating import Mix, make_workload
+from bigfleet_lab.simcluster.demand_changes import Curve
+from bigfleet_lab.simcluster.generator import Mix, make_workload
 from bigfleet_lab.simcluster.operator import SimOperator
 from bigfleet_lab.simcluster.ports import Clock, Dial
 from bigfleet_lab.simcluster.stats import Stats

@@ -94,7 +94,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class FrameEffect:
     """What a frame changed. `joins` is a node whose readiness now has to be decided."""
 
     node: Node
@@ -127,7 +127,7 @@ class Nodes:
         named = self._nodes.get(entry)
         return named if named is not None and named.exists else None
 
-    def hear(self, update: pb.NodeStateUpdate, session: int) -> Heard:
+    def hear(self, update: pb.NodeStateUpdate, session: int) -> FrameEffect:
         """A frame of the shard."""
         machine = update.machine_id
         node = self._nodes.get(machine)
@@ -136,7 +136,7 @@ class Nodes:
         )
         if phase is None:
             self._nodes.pop(machine, None)
-            return Heard(node or Node(machine, Phase.PROVISIONING), left=True)
+            return FrameEffect(node or Node(machine, Phase.PROVISIONING), left=True)
         joins = phase in _HAS_NODE and (node is None or not node.exists)
         if node is None:
             node = self._nodes[machine] = Node(machine, phase)
@@ -149,7 +149,7 @@ class Nodes:
             node.room = self._room(update)
         if not node.exists:
             node.ready_since_ns, node.cordoned = 0, False
-        return Heard(node, joins=joins, left=not node.exists)
+        return FrameEffect(node, joins=joins, left=not node.exists)
 
     def forget(self, machine_id: str) -> None:
         """It is gone."""

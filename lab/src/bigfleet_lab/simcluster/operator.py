@@ -7,8 +7,8 @@ from functools import partial
 from random import Random
 
 from bigfleet.wire.session import LineClosedError, SessionBackoff
-from bigfleet_lab.simcluster.changing import Curve, Step
 from bigfleet_lab.simcluster.cluster import SimCluster
+from bigfleet_lab.simcluster.demand_changes import Curve, Step
 from bigfleet_lab.simcluster.ports import Dial
 from bigfleet_lab.simcluster.session import Session
 

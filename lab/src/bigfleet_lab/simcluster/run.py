@@ -19,10 +19,10 @@ from typing import Final
 import uvloop
 
 from bigfleet_lab.simcluster.behaviour import Behaviour
-from bigfleet_lab.simcluster.changing import Curve
+from bigfleet_lab.simcluster.demand_changes import Curve
 from bigfleet_lab.simcluster.errors import RunError
 from bigfleet_lab.simcluster.fleet import SimFleet
-from bigfleet_lab.simcluster.generating import Mix
+from bigfleet_lab.simcluster.generator import Mix
 from bigfleet_lab.simcluster.lines import GrpcDial, credentials_from
 from bigfleet_lab.simcluster.ports import Dial
 from bigfleet_lab.simcluster.summary import Summary, progress, summarise

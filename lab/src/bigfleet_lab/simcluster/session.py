@@ -17,8 +17,8 @@ from typing import Final
 from bigfleet.wire.session import ComparisonSupport, Line
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import PROTOCOL
-from bigfleet_lab.simcluster.changing import Change
 from bigfleet_lab.simcluster.cluster import SimCluster
+from bigfleet_lab.simcluster.demand_changes import Change
 from bigfleet_lab.simcluster.faults import Garbage, garbage
 
 OUTBOX: Final = 256

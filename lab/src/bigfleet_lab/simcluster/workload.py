@@ -2,7 +2,7 @@
 
 An object stands for a Deployment, a Job or a gang: pods that ask for the same. Its replicas exist
 whether they run or wait, and what exists is demand; so a roll-up follows from this alone, and
-nothing that happens to nodes changes it. What is running where is told in `placing`.
+nothing that happens to nodes changes it. What is running where is in `scheduler`.
 """
 
 from __future__ import annotations

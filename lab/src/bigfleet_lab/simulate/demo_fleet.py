@@ -18,7 +18,7 @@ from bigfleet.model import CapacityType, MachineState, Need, PenaltyBucket, Prof
 from bigfleet.model.columns import Demand
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.scenario.document import MachineRecord, Scenario
-from bigfleet.scenario.world import START, World
+from bigfleet.scenario.state import START, ScenarioState
 from bigfleet_lab.simulate.loop import Delay, Delays, Loop
 
 CLUSTERS: Final = ("atlas", "borealis", "cirrus")
@@ -95,7 +95,7 @@ class DemoFleet:
     """The fleet, its moving demand, and the loop they live in."""
 
     def __init__(self, seed: int, engine: Engine | None = None) -> None:
-        world = World.of(fleet(), Policy())
+        world = ScenarioState.of(fleet(), Policy())
         self.loop = Loop(world, DELAYS, seed, engine or Engine())
         self.needs: list[Need] = []
         self._seed = seed
@@ -109,7 +109,7 @@ class DemoFleet:
         self._asked: dict[tuple[str, str], int] = {}
 
     @property
-    def world(self) -> World:
+    def world(self) -> ScenarioState:
         """The machines and what is asked of them now."""
         return self.loop.world
 

@@ -30,7 +30,7 @@ from bigfleet.model import (
 from bigfleet.model.columns import Demand, Offering, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.scenario.document import RACK_LABEL, Scenario, machine_id, rack_name
-from bigfleet.scenario.world import START, World
+from bigfleet.scenario.state import START, ScenarioState
 from bigfleet_lab.simulate.catalogue import TYPES
 from bigfleet_lab.simulate.drawn_rows import POOL_LABEL, Pool, RowMaker
 from bigfleet_lab.simulate.drawn_taints import DrawnTaints
@@ -59,13 +59,13 @@ class DrawnFleet:
         wait = _SECONDS_OUT * 1_000_000_000
         return Carry(stock_outs={o: BackOff(now + wait, wait) for o in sorted(self.cooling)})
 
-    def world(self) -> World:
+    def world(self) -> ScenarioState:
         """The fleet as an engine or a loop takes it."""
         symbols = Symbols()
         inventory = Inventory(symbols)
         inventory.load(self.machines)
         demand = Demand.of(self.needs, self.facts, symbols)
-        return World(
+        return ScenarioState(
             Scenario(self.shape.name, (), tuple(self.needs)),
             symbols,
             inventory,

@@ -22,8 +22,8 @@ from bigfleet.model import MachineState
 from bigfleet.model.columns import Demand, Flag
 from bigfleet.scenario.errors import DelayError
 from bigfleet.scenario.outcome import unmet_needs
-from bigfleet.scenario.world import World
-from bigfleet_lab.simulate.carrying import rows_of
+from bigfleet.scenario.state import ScenarioState
+from bigfleet_lab.simulate.plan_execution import rows_of
 
 I64 = npt.NDArray[np.int64]
 S = MachineState
@@ -79,7 +79,7 @@ class CycleReport:
 class Loop:
     """One fleet living through cycles."""
 
-    world: World
+    world: ScenarioState
     delays: Delays
     seed: int
     engine: Engine = field(default_factory=Engine)

@@ -37,7 +37,7 @@ _CRITICAL: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedResult:
     """What a cycle must have decided; None where nothing is said."""
 
     unmet: int | None = 0
@@ -62,15 +62,15 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class BenchWorkload:
     """A scenario, the result it must have, and whether its demand keeps changing."""
 
     scenario: Scenario
-    expected: Expected
+    expected: ExpectedResult
     steady: bool = False
 
 
-def make_workload(name: str, machines: int, seed: int = 1) -> Workload:
+def make_workload(name: str, machines: int, seed: int = 1) -> BenchWorkload:
     """The workload of a name; the same for the same size and seed."""
     maker = WORKLOADS.get(name)
     if maker is None:
@@ -79,7 +79,7 @@ def make_workload(name: str, machines: int, seed: int = 1) -> Workload:
     # where all that share machines may use the same ones is nobody left without.
     builder = Builder(machines, seed, separate=name == "steady")
     expected = maker(builder, machines)
-    return Workload(builder.scenario(f"{name}-{machines}"), expected, steady=name == "steady")
+    return BenchWorkload(builder.scenario(f"{name}-{machines}"), expected, steady=name == "steady")
 
 
 def need_count(name: str, machines: int) -> int:
@@ -91,33 +91,33 @@ def need_count(name: str, machines: int) -> int:
     return max(10, machines // 25)
 
 
-def _steady(builder: Builder, machines: int) -> Expected:
+def _steady(builder: Builder, machines: int) -> ExpectedResult:
     for group, count in builder.shares(need_count("steady", machines), spare=0.2):
         need, segments = _plain(builder, group, count)
         builder.bind(segments, need)
     # Rows grow and shrink, so machines come and go; but no need may ever go without.
-    return Expected(unmet=0, reclaimed=None)
+    return ExpectedResult(unmet=0, reclaimed=None)
 
 
-def _cold(builder: Builder, machines: int) -> Expected:
+def _cold(builder: Builder, machines: int) -> ExpectedResult:
     total = 0
     for group, count in builder.shares(need_count("cold", machines), spare=0.08):
         _, segments = _plain(builder, group, count, ordered=True)
         builder.leave(segments)
         total += count
-    return Expected(acquired=total)
+    return ExpectedResult(acquired=total)
 
 
-def _reclaim(builder: Builder, machines: int) -> Expected:
+def _reclaim(builder: Builder, machines: int) -> ExpectedResult:
     total = 0
     for group, count in builder.shares(need_count("reclaim", machines), spare=0.05):
         need, segments = _plain(builder, group, count, asking=(count + 1) // 2)
         builder.bind(segments, need)
         total += count // 2
-    return Expected(acquired=0, reclaimed=total)
+    return ExpectedResult(acquired=0, reclaimed=total)
 
 
-def _preempt(builder: Builder, machines: int) -> Expected:
+def _preempt(builder: Builder, machines: int) -> ExpectedResult:
     needs = need_count("preempt", machines)
     for group, count in builder.shares(needs * 3 // 4, spare=0.0):
         cluster = builder.cluster(0, CLUSTERS // 2 - 1)
@@ -130,10 +130,10 @@ def _preempt(builder: Builder, machines: int) -> Expected:
             cluster = builder.cluster(CLUSTERS // 2, CLUSTERS - 1)
             _plain(builder, group, 0, asking=asked, cluster=cluster, priority=_CRITICAL)
             total += asked
-    return Expected(unmet=None, acquired=0, preempted=total)
+    return ExpectedResult(unmet=None, acquired=0, preempted=total)
 
 
-def _one_to_one(builder: Builder, machines: int) -> Expected:
+def _one_to_one(builder: Builder, machines: int) -> ExpectedResult:
     for group in builder.groups:
         rack = group.racks[0]
         unit = rack.type.allocatable
@@ -146,10 +146,10 @@ def _one_to_one(builder: Builder, machines: int) -> Expected:
                 cluster=builder.cluster(),
                 group=f"j-{len(builder.needs):06d}",
             )
-    return Expected(acquired=machines)
+    return ExpectedResult(acquired=machines)
 
 
-def _gangs(builder: Builder, machines: int) -> Expected:
+def _gangs(builder: Builder, machines: int) -> ExpectedResult:
     needs = need_count("gangs", machines)
     gangs, fresh, kinds = needs * 93 // 100, 0, set[tuple[str, int, int]]()
     while len(builder.needs) < gangs:
@@ -167,7 +167,7 @@ def _gangs(builder: Builder, machines: int) -> Expected:
     for group, count in builder.shares(needs - gangs, spare=0.1):
         need, segments = _plain(builder, group, count)
         builder.bind(segments, need)
-    return Expected(acquired=fresh)
+    return ExpectedResult(acquired=fresh)
 
 
 def _small_gangs(
@@ -193,7 +193,7 @@ def _small_gangs(
             machine += 1
 
 
-def _gangs_whole(builder: Builder, machines: int) -> Expected:
+def _gangs_whole(builder: Builder, machines: int) -> ExpectedResult:
     needs = need_count("gangs-whole", machines)
     gangs, fresh = needs // 4, 0
     while len(builder.needs) < gangs:
@@ -215,7 +215,7 @@ def _gangs_whole(builder: Builder, machines: int) -> Expected:
     for group, count in builder.shares(needs - gangs, spare=0.2):
         need, segments = _plain(builder, group, count)
         builder.bind(segments, need)
-    return Expected(acquired=fresh)
+    return ExpectedResult(acquired=fresh)
 
 
 def _plain(
@@ -258,7 +258,7 @@ def _plain(
     return need, segments
 
 
-WORKLOADS: Final[Mapping[str, Callable[[Builder, int], Expected]]] = MappingProxyType(
+WORKLOADS: Final[Mapping[str, Callable[[Builder, int], ExpectedResult]]] = MappingProxyType(
     {
         "steady": _steady,
         "gangs": _gangs,

@@ -16,7 +16,7 @@ from bigfleet.model import (
 )
 from bigfleet_lab.simcluster import Workload, WorkObject
 from bigfleet_lab.simcluster.nodes import Node, Nodes, Phase
-from bigfleet_lab.simcluster.placing import Placing
+from bigfleet_lab.simcluster.scheduler import PodPlacement
 
 ZONAL = Profile.of([Requirement.of(LABEL_ZONE, RequirementOperator.IN, ["a"])])
 GANG = Profile.of([Requirement.of(LABEL_ZONE, RequirementOperator.SAME)])
@@ -26,7 +26,7 @@ SPREAD = Profile.of(spread=[Spread(LABEL_ZONE, 1)])
 class World:
     def __init__(self, rng: Random) -> None:
         self.rng, self.workload, self.nodes = rng, Workload(), Nodes({})
-        self.placing = Placing(self.workload, self.nodes, rng)
+        self.placing = PodPlacement(self.workload, self.nodes, rng)
         for number, profile in enumerate((Profile.of(), ZONAL, GANG, SPREAD)):
             request = {"cpu": rng.choice([500, 1_000]), "memory": 1_000}
             group = "g" if profile.same else ""

@@ -17,7 +17,7 @@ from bigfleet.model import (
 )
 from bigfleet.wire.needs import need_from_proto
 from bigfleet_lab.simcluster import Mix, Workload, WorkObject, make_workload
-from bigfleet_lab.simcluster.changing import Change, apply
+from bigfleet_lab.simcluster.demand_changes import Change, apply
 from bigfleet_lab.simcluster.rollup import RollUps
 
 Row = tuple[tuple[str, str, str], dict[str, int], dict[str, int]]

@@ -17,7 +17,7 @@ from bigfleet.cli.processes.all_in_one_settings import AllInOneSettings
 from bigfleet_lab.demo.command import app as demo_app
 from bigfleet_lab.demo.command import print_welcome, typed
 from bigfleet_lab.demo.control import Control, ask, listen
-from bigfleet_lab.demo.layout import Addresses, Layout, Part
+from bigfleet_lab.demo.layout import Addresses, DemoProcess, Layout
 from bigfleet_lab.demo.ports import refuse_taken
 from bigfleet_lab.demo.scenarios import BY_NAME, SCENARIOS
 from bigfleet_lab.demo.state import hold_folder, take_folder
@@ -29,11 +29,11 @@ WILLING = "import time; time.sleep(600)"
 BROKEN = "raise SystemExit('the disk is full')"
 
 
-def part(name: str, code: str, **more: object) -> Part:
-    return Part(name, "", (sys.executable, "-c", code), **more)  # type: ignore[arg-type]
+def part(name: str, code: str, **more: object) -> DemoProcess:
+    return DemoProcess(name, "", (sys.executable, "-c", code), **more)  # type: ignore[arg-type]
 
 
-def supervisor(folder: Path, *parts: Part) -> Supervisor:
+def supervisor(folder: Path, *parts: DemoProcess) -> Supervisor:
     return Supervisor(parts, lambda name: folder / f"{name}.log", lambda _: None)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bigfleet_lab.demo.control import Control, listen
+from bigfleet_lab.demo.summary import MOST_LINES, at_dashboard, decided, what_was_done
 from bigfleet_lab.demo.supervisor import Supervisor
-from bigfleet_lab.demo.telling import MOST_LINES, at_dashboard, decided, what_was_done
 from commandline import run
 
 WHY = "Machines would fit, but all of them serve needs that are as important or more important."

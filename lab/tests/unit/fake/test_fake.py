@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bigfleet.model import CapacityType, Machine, MachineState
-from bigfleet.provider import FencedError, NotFoundError, ProviderClient, ProviderError
+from bigfleet.provider import FencedError, MachineNotFoundError, ProviderClient, ProviderError
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_lab.fake import FakeOptions, FakeProvider
 from bigfleet_lab.fake.spec import TYPE, ZONES
@@ -161,7 +161,7 @@ async def test_without_a_socket_errors_are_the_same() -> None:
         await w.fake.client(FencingStamps("shard-a", 2)).create(machine)
         with pytest.raises(FencedError):
             await w.client.create(machine)
-        with pytest.raises(NotFoundError):
+        with pytest.raises(MachineNotFoundError):
             await w.client.get("nobody")
         await w.client.close()
         with pytest.raises(ProviderError, match="CANCELLED: the client is closed"):

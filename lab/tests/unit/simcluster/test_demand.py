@@ -14,7 +14,7 @@ from bigfleet.model import (
     size_class,
 )
 from bigfleet_lab.simcluster import Mix, Workload, WorkloadError, WorkObject, make_workload
-from bigfleet_lab.simcluster.changing import Change, apply
+from bigfleet_lab.simcluster.demand_changes import Change, apply
 from bigfleet_lab.simcluster.rollup import RollUps, row_key
 
 PLAIN = Profile.of()

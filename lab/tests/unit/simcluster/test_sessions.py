@@ -10,7 +10,7 @@ from bigfleet.wire.session import LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster import Behaviour, SimOperator, Workload
 from bigfleet_lab.simcluster.behaviour import Span
-from bigfleet_lab.simcluster.changing import Change
+from bigfleet_lab.simcluster.demand_changes import Change
 from bigfleet_lab.simcluster.faults import Garbage
 from scripted_shard import (
     S,

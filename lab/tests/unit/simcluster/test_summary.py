@@ -6,7 +6,7 @@ from random import Random
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
 from bigfleet_lab.simcluster import Behaviour, SimFleet
-from bigfleet_lab.simcluster.changing import Change, Step
+from bigfleet_lab.simcluster.demand_changes import Change, Step
 from bigfleet_lab.simcluster.memory import MemoryDial, MemoryStream
 from bigfleet_lab.simcluster.stats import percentile
 from bigfleet_lab.simcluster.summary import progress, summarise

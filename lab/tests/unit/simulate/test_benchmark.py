@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from bigfleet.model.columns import MachineColumns
-from bigfleet.scenario.world import World
+from bigfleet.scenario.state import ScenarioState
 from bigfleet_lab.bench.benchmark import Churn, is_steady, measure
-from bigfleet_lab.simulate.workloads import Expected, make_workload
+from bigfleet_lab.simulate.workloads import ExpectedResult, make_workload
 
 
 def ticking() -> Callable[[], float]:
@@ -25,7 +25,7 @@ def columns(fleet: MachineColumns) -> list[list[int]]:
 @pytest.mark.parametrize("name", ["cold", "reclaim", "preempt"])
 def test_a_repeated_cycle_leaves_the_fleet_as_it_found_it(name: str) -> None:
     workload = make_workload(name, 500)
-    world = World.of(workload.scenario)
+    world = ScenarioState.of(workload.scenario)
     before = columns(world.inventory.snapshot())
     found = measure(world, 3, steady=False, clock=ticking(), expected=workload.expected)
     assert found.complaints == []
@@ -34,14 +34,14 @@ def test_a_repeated_cycle_leaves_the_fleet_as_it_found_it(name: str) -> None:
 
 def test_a_steady_fleet_meets_every_need_in_every_cycle() -> None:
     workload = make_workload("steady", 1_000)
-    world = World.of(workload.scenario)
+    world = ScenarioState.of(workload.scenario)
     found = measure(world, 40, steady=True, clock=ticking(), expected=workload.expected)
     assert found.complaints == []
     assert len(found.whole.seconds) == 40
 
 
 def test_the_result_has_the_shape_of_the_specification() -> None:
-    world = World.of(make_workload("cold", 500).scenario)
+    world = ScenarioState.of(make_workload("cold", 500).scenario)
     found = measure(world, 2, steady=False, clock=ticking()).to_json()
     assert list(found) == [
         *("whole", "phases", "actions", "unmet", "digest"),
@@ -59,20 +59,20 @@ def test_the_result_has_the_shape_of_the_specification() -> None:
 def test_the_digest_does_not_depend_on_the_number_of_cycles_of_a_repeated_scenario() -> None:
     scenario = make_workload("cold", 500).scenario
     digests = {
-        measure(World.of(scenario), cycles, steady=False, clock=ticking()).digest
+        measure(ScenarioState.of(scenario), cycles, steady=False, clock=ticking()).digest
         for cycles in (1, 4)
     }
     assert len(digests) == 1
 
 
 def test_a_wrong_result_is_a_complaint() -> None:
-    world = World.of(make_workload("cold", 500).scenario)
-    found = measure(world, 1, steady=False, clock=ticking(), expected=Expected(acquired=1))
+    world = ScenarioState.of(make_workload("cold", 500).scenario)
+    found = measure(world, 1, steady=False, clock=ticking(), expected=ExpectedResult(acquired=1))
     assert "machines acquired, must be 1" in found.complaints[0]
 
 
 def test_three_percent_of_the_rows_change_by_one_unit_and_go_back() -> None:
-    demand = World.of(make_workload("steady", 5_000).scenario).demand
+    demand = ScenarioState.of(make_workload("steady", 5_000).scenario).demand
     churn = Churn(demand, seed=5)
     changed = churn.next(demand, now=77)
     rows = np.flatnonzero((changed.aggregate != demand.aggregate).any(axis=1))

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from bigfleet.model import MachineState
-from bigfleet_lab.bench_shapes.measuring import time_fresh, time_settled
+from bigfleet_lab.bench_shapes.timings import time_fresh, time_settled
 from bigfleet_lab.simulate.drawn_fleets import draw_fleet
 from bigfleet_lab.simulate.fleet_shapes import (
     MOST_CLUSTERS,

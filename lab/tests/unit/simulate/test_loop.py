@@ -7,15 +7,15 @@ import pytest
 from bigfleet.model import MachineState
 from bigfleet.scenario.document import parse_scenario
 from bigfleet.scenario.errors import DelayError
-from bigfleet.scenario.world import World
+from bigfleet.scenario.state import ScenarioState
 from bigfleet_lab.simulate.loop import Delay, Delays, Loop
 
 SHAPE = {"allocatable": {"cpu": "4", "memory": "16Gi"}, "capacity_type": "OnDemand", "price": 0.2}
 SLOW = Delays(Delay(0, 20), Delay(0, 10), Delay(0, 20))
 
 
-def world(machines: list[dict[str, object]], needs: list[dict[str, object]]) -> World:
-    return World.of(parse_scenario(json.dumps({"machines": machines, "needs": needs})))
+def world(machines: list[dict[str, object]], needs: list[dict[str, object]]) -> ScenarioState:
+    return ScenarioState.of(parse_scenario(json.dumps({"machines": machines, "needs": needs})))
 
 
 def asks(cpu: int, **keys: object) -> dict[str, object]:

@@ -5,9 +5,9 @@ import json
 from bigfleet.decision import Engine, Reason
 from bigfleet.model import MachineState
 from bigfleet.scenario.document import parse_scenario
-from bigfleet.scenario.outcome import Outcome
+from bigfleet.scenario.outcome import ScenarioOutcome
+from bigfleet.scenario.state import ScenarioState
 from bigfleet.scenario.supply import by_state, sieves
-from bigfleet.scenario.world import World
 from bigfleet_lab.bench.benchmark import measure
 from bigfleet_lab.simulate.loop import Delays, Loop
 
@@ -20,12 +20,12 @@ GANG = {
 }
 
 
-def outcome(machines: list[dict[str, object]], needs: list[dict[str, object]]) -> Outcome:
-    world = World.of(parse_scenario(json.dumps({"machines": machines, "needs": needs})))
+def outcome(machines: list[dict[str, object]], needs: list[dict[str, object]]) -> ScenarioOutcome:
+    world = ScenarioState.of(parse_scenario(json.dumps({"machines": machines, "needs": needs})))
     plan = Engine().decide(
         world.inventory.snapshot(), world.demand, world.policy, world.carry, world.now
     )
-    return Outcome(world, plan)
+    return ScenarioOutcome(world, plan)
 
 
 def gangs(count: int) -> list[dict[str, object]]:

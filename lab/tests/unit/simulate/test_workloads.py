@@ -6,15 +6,21 @@ from bigfleet.decision import ActionKind, Engine
 from bigfleet.scenario.document import RACK_LABEL, parse_scenario
 from bigfleet.scenario.errors import WorkloadError
 from bigfleet.scenario.outcome import unmet_needs
-from bigfleet.scenario.world import World
+from bigfleet.scenario.state import ScenarioState
 from bigfleet.scenario.writer import scenario_text
-from bigfleet_lab.simulate.workloads import SIZES, WORKLOADS, Expected, make_workload, need_count
+from bigfleet_lab.simulate.workloads import (
+    SIZES,
+    WORKLOADS,
+    ExpectedResult,
+    make_workload,
+    need_count,
+)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_one_cycle_has_the_result_the_workload_promises(name: str) -> None:
     workload = make_workload(name, 1_000)
-    world = World.of(workload.scenario)
+    world = ScenarioState.of(workload.scenario)
     plan = Engine().decide(
         world.inventory.snapshot(), world.demand, world.policy, world.carry, world.now
     )
@@ -58,7 +64,7 @@ def test_a_quarter_of_the_other_gang_workload_needs_whole_machines() -> None:
 
 
 def test_a_result_that_differs_is_named() -> None:
-    expected = Expected(unmet=0, acquired=3, reclaimed=0, preempted=0)
+    expected = ExpectedResult(unmet=0, acquired=3, reclaimed=0, preempted=0)
     actions = {ActionKind.BOOTSTRAP.title: 2, ActionKind.RECLAIM.title: 1}
     assert expected.complaints(actions, 4) == [
         "4 unmet needs, must be 0",

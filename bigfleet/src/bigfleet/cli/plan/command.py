@@ -33,25 +33,25 @@ def plan(
     require("bigfleet plan", "shard", *ENGINE)
     with stage(f"Reading {scenario}", quiet=quiet):
         from bigfleet.scenario.document import read_scenario
-        from bigfleet.scenario.world import World, scenario_policy
+        from bigfleet.scenario.state import ScenarioState, scenario_policy
 
         read = read_scenario(scenario)
         if explain is not None:
             _check_need(explain, len(read.needs), str(scenario))
-        world = World.of(read, scenario_policy(workers))
+        world = ScenarioState.of(read, scenario_policy(workers))
     wake(quiet=quiet)
     with stage("Deciding", quiet=quiet):
         import time
 
         from bigfleet.decision import Engine
-        from bigfleet.scenario.outcome import Outcome
+        from bigfleet.scenario.outcome import ScenarioOutcome
 
         begin = time.perf_counter()
         made = Engine(clock=time.perf_counter).decide(
             world.inventory.snapshot(), world.demand, world.policy, world.carry, world.now
         )
         seconds = time.perf_counter() - begin
-        outcome = Outcome(world, made)
+        outcome = ScenarioOutcome(world, made)
     if explain is not None:
         from bigfleet.cli.plan.explain_need import drawer, drawer_document
 

@@ -11,7 +11,7 @@ from bigfleet.cli.plan.need_words import amounts, names, plural, wishes
 from bigfleet.decision import ActionKind, Reason
 from bigfleet.model import Need
 from bigfleet.model.reasons import NEXT, WHY
-from bigfleet.scenario.outcome import NeedOutcome, Outcome
+from bigfleet.scenario.outcome import NeedOutcome, ScenarioOutcome
 from bigfleet.scenario.supply import ALIVE, Sieve, by_state, sieves
 
 
@@ -24,7 +24,7 @@ class Domain:
     covers: bool
 
 
-def drawer(outcome: Outcome, index: int) -> None:
+def drawer(outcome: ScenarioOutcome, index: int) -> None:
     """Print everything about one need."""
     verdict, need = outcome.need(index), outcome.world.scenario.needs[index]
     style = "green" if verdict.satisfied else "red"
@@ -45,7 +45,7 @@ def drawer(outcome: Outcome, index: int) -> None:
             _section("What would help", [_advice(outcome, need, verdict, domains)])
 
 
-def drawer_document(outcome: Outcome, index: int) -> dict[str, object]:
+def drawer_document(outcome: ScenarioOutcome, index: int) -> dict[str, object]:
     """The same for programs."""
     verdict, need = outcome.need(index), outcome.world.scenario.needs[index]
     last = last_sieve(outcome, need)
@@ -62,7 +62,7 @@ def drawer_document(outcome: Outcome, index: int) -> dict[str, object]:
     }
 
 
-def domains_of(outcome: Outcome, verdict: NeedOutcome) -> list[Domain]:
+def domains_of(outcome: ScenarioOutcome, verdict: NeedOutcome) -> list[Domain]:
     """The best domains of a gang, best first; none for other needs."""
     verdicts, row = outcome.plan.verdicts, verdict.row
     key = int(verdicts.domain_key[row])
@@ -80,7 +80,7 @@ def domains_of(outcome: Outcome, verdict: NeedOutcome) -> list[Domain]:
     ]
 
 
-def victims_of(outcome: Outcome, index: int) -> list[str]:
+def victims_of(outcome: ScenarioOutcome, index: int) -> list[str]:
     """Machines that are preempted for a need."""
     return [
         action.machine
@@ -89,7 +89,7 @@ def victims_of(outcome: Outcome, index: int) -> list[str]:
     ]
 
 
-def last_sieve(outcome: Outcome, need: Need) -> Sieve | None:
+def last_sieve(outcome: ScenarioOutcome, need: Need) -> Sieve | None:
     """The wish that removes the last candidate, if one does."""
     return next((s for s in sieves(outcome.plan.fleet, need) if s.left == 0), None)
 
@@ -112,7 +112,7 @@ def _dollars(label: str) -> str:
     return "more than any money" if label == "pinned" else f"${label}"
 
 
-def _got(outcome: Outcome, verdict: NeedOutcome) -> list[str]:
+def _got(outcome: ScenarioOutcome, verdict: NeedOutcome) -> list[str]:
     plan, row = outcome.plan, verdict.row
     machines = outcome.machines_of(verdict)
     lines = [f"{plural(len(machines), 'machine')} claimed"]
@@ -134,7 +134,7 @@ def _got(outcome: Outcome, verdict: NeedOutcome) -> list[str]:
     return lines
 
 
-def _supply(outcome: Outcome, need: Need) -> list[str]:
+def _supply(outcome: ScenarioOutcome, need: Need) -> list[str]:
     counts = by_state(outcome.plan.fleet, need)
     if not counts:
         return ["none"]
@@ -147,7 +147,7 @@ def _domain_line(domain: Domain, chosen: str) -> str:
     return f"{domain.name}: covers {domain.percent:g} %, {enough}{mark}"
 
 
-def _why_not(outcome: Outcome, need: Need, verdict: NeedOutcome, victims: int) -> list[str]:
+def _why_not(outcome: ScenarioOutcome, need: Need, verdict: NeedOutcome, victims: int) -> list[str]:
     if victims and verdict.reason is Reason.PRIORITY_STARVED:
         return [f"not yet: {plural(victims, 'machine')} being drained for it"]
     lines = [WHY[verdict.reason]]
@@ -161,7 +161,9 @@ def _why_not(outcome: Outcome, need: Need, verdict: NeedOutcome, victims: int) -
     return lines
 
 
-def _advice(outcome: Outcome, need: Need, verdict: NeedOutcome, domains: list[Domain]) -> str:
+def _advice(
+    outcome: ScenarioOutcome, need: Need, verdict: NeedOutcome, domains: list[Domain]
+) -> str:
     last = last_sieve(outcome, need)
     if last is not None and last.wish == ALIVE:
         return "add machines: there is none"

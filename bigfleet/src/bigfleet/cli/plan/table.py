@@ -9,7 +9,7 @@ from bigfleet.cli.output import out, plain, table
 from bigfleet.cli.plan.need_words import amounts, names, plural
 from bigfleet.decision import ActionKind
 from bigfleet.model.reasons import WHY
-from bigfleet.scenario.outcome import ActionOutcome, NeedOutcome, Outcome
+from bigfleet.scenario.outcome import ActionOutcome, NeedOutcome, ScenarioOutcome
 
 MOST_ROWS: Final = 30
 NARROW: Final = 70
@@ -33,7 +33,7 @@ MEANING: Final = {
 }
 
 
-def print_plan(outcome: Outcome, seconds: float) -> None:
+def print_plan(outcome: ScenarioOutcome, seconds: float) -> None:
     """Everything a person wants to know first."""
     actions, needs = list(outcome.actions()), list(outcome.needs())
     _print_summary(outcome, actions, needs, seconds)
@@ -47,7 +47,7 @@ def print_plan(outcome: Outcome, seconds: float) -> None:
 
 
 def _print_summary(
-    outcome: Outcome, actions: list[ActionOutcome], needs: list[NeedOutcome], seconds: float
+    outcome: ScenarioOutcome, actions: list[ActionOutcome], needs: list[NeedOutcome], seconds: float
 ) -> None:
     scenario = outcome.world.scenario
     clusters = len({need.cluster for need in needs})

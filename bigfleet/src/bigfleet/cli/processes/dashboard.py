@@ -25,7 +25,7 @@ EXAMPLES = examples(
 async def serve_dashboard(settings: DashboardSettings, stop: asyncio.Event) -> None:
     """Serve the page until told to stop."""
     from bigfleet_dashboard.errors import ConfigError
-    from bigfleet_dashboard.serving import serve
+    from bigfleet_dashboard.server import serve
 
     try:
         config = settings.config()

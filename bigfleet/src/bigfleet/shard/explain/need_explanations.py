@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from bigfleet.decision import BackOff, Engine, Plan
 from bigfleet.explanation import Explanation, Situation, TriedRemedy, explain
-from bigfleet.explanation.situation import Outcome
-from bigfleet.explanation.supply import Supply
-from bigfleet.explanation.words import change, detail, effect, why
+from bigfleet.explanation.phrases import change, detail, effect, why
+from bigfleet.explanation.situation import ComparedPlan
+from bigfleet.explanation.supply import SupplyCounts
 from bigfleet.model import format_resources
 from bigfleet.model.blockers import NOT_FOUND_IN_TIME
 from bigfleet.model.columns import Offering
@@ -84,7 +84,7 @@ class _Session:
                 known = without_failing(situation, self.basis)
                 self._put_right = known, decide(known)
             situation, plan = self._put_right
-            row = Outcome(plan).rows(members)[0]
+            row = ComparedPlan(plan).rows(members)[0]
         return as_proto(explain(situation, plan, row, decide, go_on), situation, members)
 
 
@@ -167,7 +167,7 @@ def without_failing(situation: Situation, basis: Basis) -> Situation:
 def as_proto(found: Explanation, situation: Situation, members: list[int]) -> pb.NeedExplanation:
     """An explanation as it is sent."""
     need = situation.demand.need(members[0])
-    total = Supply(situation).total(need)
+    total = SupplyCounts(situation).total(need)
     return pb.NeedExplanation(
         blockers=[
             pb.Blocker(

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from bigfleet.model import MachineError
-from bigfleet.provider import NotFoundError, ProviderError, RefusedRecord
+from bigfleet.provider import MachineNotFoundError, ProviderError, RefusedRecord
 from bigfleet.shard.ports import Clock
 from bigfleet.shard.providers.answers import Answer, Inbox
 from bigfleet.shard.providers.provider_poll import Feed
@@ -53,7 +53,7 @@ class Getting:
         answer = Answer(feed.name, self._clock.monotonic())
         try:
             machine = await feed.client.get(machine_id)
-        except NotFoundError:
+        except MachineNotFoundError:
             # Only a full List tells of what is gone.
             feed.want_full(self._clock.monotonic())
             return

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bigfleet.model import Machine, MachineState, Need
 from bigfleet.model.columns import Demand
 from bigfleet.scenario.document import Scenario, parse_scenario
-from bigfleet.scenario.world import World, machines_of
+from bigfleet.scenario.state import ScenarioState, machines_of
 from bigfleet.shard.explain.scenario_export import scenario_pieces
 from fleets import NOW, RACK, Shape, case
 from living import Living
@@ -83,7 +83,7 @@ def racks(machines: list[Machine], needs: list[Need]) -> Counter[frozenset[tuple
 @given(st.integers(0, 200))
 def test_an_exported_state_can_be_decided_on(seed: int) -> None:
     made = case(seed)
-    world = World.of(exported(made.machines, made.needs))
+    world = ScenarioState.of(exported(made.machines, made.needs))
     plan = Living().engine.decide(
         world.inventory.snapshot(), world.demand, world.policy, world.carry, NOW
     )

@@ -16,7 +16,7 @@ from bigfleet.model import (
 )
 from bigfleet.model.columns import Demand
 from bigfleet.scenario.document import Scenario, parse_scenario
-from bigfleet.scenario.world import machines_of
+from bigfleet.scenario.state import machines_of
 from bigfleet.shard.explain.scenario_export import ExportError, scenario_pieces
 from living import Living
 from worlds import RACK, A, S, label, machine, need, serving

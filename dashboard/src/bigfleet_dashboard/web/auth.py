@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bigfleet_dashboard.config import Auth
 from bigfleet_dashboard.errors import ForbiddenError, RequestError, UnauthenticatedError
 from bigfleet_dashboard.hosts import AllowedHosts
-from bigfleet_dashboard.web.answering import refusal
+from bigfleet_dashboard.web.responses import refusal
 
 OPEN: Final = frozenset({"/healthz", "/readyz"})
 HEADERS: Final = {

@@ -37,7 +37,7 @@ def scenario_policy(workers: int = 1) -> Policy:
 
 
 @dataclass
-class World:
+class ScenarioState:
     """A fleet, its demand, and what goes from cycle to cycle."""
 
     scenario: Scenario
@@ -52,7 +52,7 @@ class World:
     now: int = START
 
     @classmethod
-    def of(cls, scenario: Scenario, policy: Policy | None = None) -> World:
+    def of(cls, scenario: Scenario, policy: Policy | None = None) -> ScenarioState:
         """The world of a scenario, before its first cycle."""
         symbols = Symbols()
         inventory = Inventory(symbols)

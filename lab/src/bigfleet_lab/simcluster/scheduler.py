@@ -15,7 +15,7 @@ from bigfleet_lab.simcluster.nodes import Node, Nodes
 from bigfleet_lab.simcluster.workload import Workload, WorkObject
 
 
-class Placing:
+class PodPlacement:
     """Which pods run where."""
 
     def __init__(self, workload: Workload, nodes: Nodes, rng: Random) -> None:

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from promql.parsing import (
+from promql.parser import (
     Aggregate,
     Call,
     Expression,

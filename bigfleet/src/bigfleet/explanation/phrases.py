@@ -81,7 +81,7 @@ def change(remedy: Remedy, situation: Situation) -> str:
     return " and ".join(_change(one, situation) for one in remedy.changes)
 
 
-def _change(one: ch.Change, situation: Situation) -> str:
+def _change(one: ch.SituationChange, situation: Situation) -> str:
     match one:
         case ch.AddedToleration(taint=taint):
             return f"tolerate the taint {taint}"
@@ -97,16 +97,16 @@ def _change(one: ch.Change, situation: Situation) -> str:
             return "set an interruption penalty that is not pinned"
         case ch.WithPriority(priority=priority):
             return f"raise its priority to {priority:,}"
-        case ch.Asking(aggregate=aggregate):
+        case ch.ChangedAggregate(aggregate=aggregate):
             return f"ask for {amounts(dict(aggregate))} in all"
         case ch.WithQuotas(slots=slots):
             parts = [f"{provider}/{region} to {count:,}" for (provider, region), count in slots]
             return f"raise the shard's quota at {', '.join(parts)} machines"
         case ch.WithSpendLimit(micro=micro):
             return f"raise the spend limit to ${(micro or 0) / 1e6:,.2f} per hour"
-        case ch.Restocked(offerings=offerings):
+        case ch.OfferingsRestocked(offerings=offerings):
             return f"wait until {_offerings(offerings)} are in stock again"
-        case ch.Connected():
+        case ch.ClusterConnected():
             return "let its cluster accept machines again; the log of its operator says what fails"
         case ch.MachinesAdded(like=like, count=count):
             return _added(like, count, situation)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bigfleet.scenario.document import Scenario
     from bigfleet_lab.bench.benchmark import Measurement
-    from bigfleet_lab.simulate.workloads import Expected
+    from bigfleet_lab.simulate.workloads import ExpectedResult
 
 Prepared = Callable[[int, int, Callable[[], None]], "Measurement"]
 """Given cycles, a seed, and what to call after each cycle: the measurement."""
@@ -37,23 +37,23 @@ def first_cycle_seconds(machines: int) -> float:
     """Seconds of this process' first import of the engine and its first cycle."""
     begin = time.perf_counter()
     from bigfleet.decision import Engine
-    from bigfleet.scenario.world import World
+    from bigfleet.scenario.state import ScenarioState
     from bigfleet_lab.simulate.workloads import make_workload
 
     imported = time.perf_counter() - begin
-    world = World.of(make_workload("gangs", machines).scenario)
+    world = ScenarioState.of(make_workload("gangs", machines).scenario)
     begin = time.perf_counter()
     Engine().decide(world.inventory.snapshot(), world.demand, world.policy, world.carry, world.now)
     return imported + time.perf_counter() - begin
 
 
 def _prepared(
-    scenario: Scenario, workers: int, steady: bool | None, expected: Expected | None
+    scenario: Scenario, workers: int, steady: bool | None, expected: ExpectedResult | None
 ) -> Prepared:
-    from bigfleet.scenario.world import World, scenario_policy
+    from bigfleet.scenario.state import ScenarioState, scenario_policy
     from bigfleet_lab.bench.benchmark import is_steady, measure
 
-    world = World.of(scenario, scenario_policy(workers))
+    world = ScenarioState.of(scenario, scenario_policy(workers))
     changes = is_steady(scenario.name) if steady is None else steady
 
     def run(cycles: int, seed: int, on_cycle: Callable[[], None]) -> Measurement:

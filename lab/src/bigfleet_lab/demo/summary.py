@@ -29,7 +29,7 @@ _FROM: Final = frozenset({"Preempt", "Reclaim", "Drain"})
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DecisionGroup:
     """Equal decisions."""
 
     kind: str
@@ -77,7 +77,7 @@ async def what_was_done(get: Get, since_seconds: float) -> list[str]:
 
 def decided(decisions: Iterable[Document]) -> list[str]:
     """Decisions as lines, few of them."""
-    groups = Counter(Group(d["kind"], d["cluster"] or "", d["reason"]) for d in decisions)
+    groups = Counter(DecisionGroup(d["kind"], d["cluster"] or "", d["reason"]) for d in decisions)
     # A drain carries out what a Preempt or Reclaim has decided: the same thing, told once.
     taken = {(g.cluster, g.reason) for g in groups if g.kind in _FROM - {"Drain"}}
     for group in list(groups):
@@ -91,10 +91,10 @@ def decided(decisions: Iterable[Document]) -> list[str]:
     return [*lines, f"and {rest} more"] if rest else lines
 
 
-def _chosen(groups: Counter[Group]) -> list[Group]:
+def _chosen(groups: Counter[DecisionGroup]) -> list[DecisionGroup]:
     """The most frequent of every kind, then the most frequent of the rest."""
     ranks: Counter[str] = Counter()
-    ranked: list[tuple[int, int, Group]] = []
+    ranked: list[tuple[int, int, DecisionGroup]] = []
     for group, _ in groups.most_common():
         ranked.append((ranks[group.kind], len(ranked), group))
         ranks[group.kind] += 1

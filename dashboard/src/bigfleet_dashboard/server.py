@@ -21,15 +21,15 @@ from bigfleet_dashboard.state.fleet import Fleet
 from bigfleet_dashboard.web import views
 from bigfleet_dashboard.web.api import Api
 from bigfleet_dashboard.web.app import make_app
-from bigfleet_dashboard.web.events import News
-from bigfleet_dashboard.web.limited import PAGE_LIMITS, limited_protocol
+from bigfleet_dashboard.web.connection_limits import PAGE_LIMITS, limited_protocol
+from bigfleet_dashboard.web.events import EventStreams
 from bigfleet_dashboard.whatif.service import WhatIf
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class DashboardServer:
     """Where it can be reached."""
 
     address: str
@@ -58,12 +58,12 @@ def page_server(app: ASGIApp, limits: HttpLimits = PAGE_LIMITS) -> uvicorn.Serve
 async def serve(
     config: Config,
     stop: asyncio.Event,
-    listening: Callable[[Listening], None] = lambda _: None,
+    listening: Callable[[DashboardServer], None] = lambda _: None,
 ) -> None:
     """Until told to stop; raises ConfigError where it cannot start."""
     fleet = Fleet()
     collector = Collector(config, fleet)
-    news = News(fleet, lambda: views.overview(fleet))
+    news = EventStreams(fleet, lambda: views.overview(fleet))
     whatif = WhatIf(fleet, collector.channels)
     app = make_app(fleet, config, Api(fleet, news, whatif, config.demo_socket))
     sock = _bind(config)
@@ -80,7 +80,7 @@ async def serve(
         asyncio.create_task(stop.wait(), name="stop"),
     ]
     _log.info("listening", extra={"addr": f"{host}:{port}"})
-    listening(Listening(f"{host}:{port}", fleet))
+    listening(DashboardServer(f"{host}:{port}", fleet))
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
