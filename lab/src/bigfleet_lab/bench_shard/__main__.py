@@ -43,14 +43,21 @@ ROWS: Final[Mapping[str, Bar]] = {
     "shard.hello.500000": Bar(lambda: BarMeasurement(_steady(500_000)["hello_ms"]), 100, "ms"),
     "shard.memory.500000": Bar(_memory, 1e9, "bytes"),
     "shard.bindings.5000": Bar(
-        lambda: BarMeasurement(value=scenarios.bindings()["per_second"]), 1_000, "per second", "higher"
+        lambda: BarMeasurement(value=scenarios.bindings()["per_second"]),
+        1_000,
+        "per second",
+        "higher",
     ),
-    "shard.rollup-ack.1000": Bar(lambda: BarMeasurement(scenarios.many_sessions()["ack_ms"]), 500, "ms"),
+    "shard.rollup-ack.1000": Bar(
+        lambda: BarMeasurement(scenarios.many_sessions()["ack_ms"]), 500, "ms"
+    ),
     "shard.explain.50000": Bar(lambda: BarMeasurement(_explaining()["explain_ms"]), 500, "ms"),
     "shard.cycle-beside-explain.50000": Bar(
         _cycle_beside_explanations, 1.2, "times the p99 without requests"
     ),
-    "shard.restart.50000": Bar(lambda: BarMeasurement(value=scenarios.restart()["seconds"]), 10, "s"),
+    "shard.restart.50000": Bar(
+        lambda: BarMeasurement(value=scenarios.restart()["seconds"]), 10, "s"
+    ),
 }
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from bigfleet_api.v1alpha1 import capacity_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
 from bigfleet_lab.bench.rows import expect
-from bigfleet_lab.bench_shard.processes import Bench, running
+from bigfleet_lab.bench_shard.processes import ShardBench, running
 from bigfleet_lab.bench_shard.scenarios import settle
 from bigfleet_lab.simulate.workloads import make_workload
 
@@ -39,14 +39,14 @@ def explaining(machines: int = 50_000) -> dict[str, list[float]]:
         return asyncio.run(_measure(bench, needs))
 
 
-async def _measure(bench: Bench, needs: int) -> dict[str, list[float]]:
+async def _measure(bench: ShardBench, needs: int) -> dict[str, list[float]]:
     import bigfleet.wire.grpc_env  # noqa: F401 - before grpc
     from bigfleet.wire.channel import open_channel
     from bigfleet_api.v1alpha1 import shard_pb2_grpc, shardread_pb2_grpc
-    from bigfleet_lab.bench_shard.operators import Measured, Operator
+    from bigfleet_lab.bench_shard.operators import Operator, SessionMeasurements
 
     channel = open_channel(bench.shard.address, None)
-    operator = Operator(unserved(), Measured(), Random(1))
+    operator = Operator(unserved(), SessionMeasurements(), Random(1))
     session = asyncio.create_task(operator.run(shard_pb2_grpc.ShardStub(channel), _BEAT, 0.0, 0.0))
     try:
         calm = await asyncio.to_thread(settle, bench, needs + ROWS)
