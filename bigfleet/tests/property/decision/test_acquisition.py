@@ -37,7 +37,7 @@ def test_what_is_taken_or_freed_matches_covers_the_unit_and_offers_every_dimensi
             for mid in (*row.taken, *row.picks):
                 m = view.machines[mid]
                 assert view.world.usable(m), (seed, mid)
-                assert view.world.matches(row, m), (seed, mid)
+                assert view.world.may_place(row, m), (seed, mid)
                 assert not whole or view.world.covers_unit(row, m), (seed, mid)
                 assert not whole or view.world.offers_all(row, m), (seed, mid)
                 assert view.world.cost(row, m) is not None, (seed, mid)
@@ -53,7 +53,7 @@ def free_at_turn(view: Seen, row: Row) -> list[Machine]:
         if m.state in (S.IDLE, S.SPECULATIVE)
         and m.id not in gone
         and view.world.usable(m)
-        and view.world.matches(row, m)
+        and view.world.may_place(row, m)
         and view.world.covers_unit(row, m)
         and view.world.offers_all(row, m)
         and view.world.cost(row, m) is not None
@@ -70,8 +70,11 @@ def kept_for_earlier(view: Seen, row: Row, m: Machine) -> bool:
 def cheapest(view: Seen, row: Row, left: Vector, pool: list[Machine]) -> Machine | None:
     """The rule of section 4 for one step of a plain row, in the words of the rule."""
 
+    def by_cost(m: Machine) -> tuple[object, ...]:
+        return (view.world.cost_per_unit(row, m, left), view.world.avoided(row, m))
+
     def idle(m: Machine) -> tuple[object, ...]:
-        return (view.world.cost_per_unit(row, m, left), penalty_rank(m.stamp), m.id)
+        return (*by_cost(m), penalty_rank(m.stamp), m.id)
 
     def risky(m: Machine) -> bool:
         loss = view.world.loss(row, m)
@@ -89,7 +92,7 @@ def cheapest(view: Seen, row: Row, left: Vector, pool: list[Machine]) -> Machine
     if sound:
         return min(sound, key=idle)
     if new:
-        return min(new, key=lambda m: (view.world.cost_per_unit(row, m, left), m.id))
+        return min(new, key=lambda m: (*by_cost(m), m.id))
     return min(rest, key=idle) if rest else None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import numpy as np
@@ -217,6 +217,7 @@ def _attributes(fleet: MachineColumns, row: int) -> dict[str, object]:
         "price": int(classes.price[cls]) / 1e6,
         "interruption_probability": float(classes.probability[cls]),
         "allocatable": format_resources(offers),
+        "taints": [asdict(taint) for taint in classes.taints[cls]],
     }
     filled = {key: value for key, value in document.items() if value}
     return {**filled, "state": MachineState(int(fleet.state[row])).title}
@@ -242,6 +243,7 @@ def _need(need: Need, racks: Mapping[str, str]) -> dict[str, object]:
         "group": _plain(need.group),
         "size_class": _plain(need.size_class),
         "arrival_ns": max(0, need.arrival_ns),
+        "tolerations": [asdict(toleration) for toleration in profile.tolerations],
         "spread": [
             {
                 "key": _plain(spread.key),

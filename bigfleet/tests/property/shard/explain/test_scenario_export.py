@@ -33,6 +33,7 @@ def seen(machine: Machine, needs: list[Need]) -> tuple[object, ...]:
         machine.cluster if machine.state in BOUND else "",
         rows,
         tuple(sorted(labels.items())),
+        machine.taints,
         tuple(sorted((k, v) for k, v in machine.effective_allocatable.items() if v)),
     )
 
@@ -62,6 +63,7 @@ def test_a_state_comes_back_as_it_was(seed: int) -> None:
     for before, after in zip(made.needs, scenario.needs, strict=True):
         assert after.aggregate == {k: v for k, v in before.aggregate.items() if v}
         assert after.profile.priority == before.profile.priority
+        assert after.profile.tolerations == before.profile.tolerations
         assert after.profile.interruption == before.profile.interruption
         if all(r.key != RACK or not r.values for r in before.profile.requirements):
             assert after.profile.requirements == before.profile.requirements
