@@ -32,8 +32,6 @@ class Offering:
     placement_group: str = ""
     user_data: str = ""
     taints: tuple[str, ...] = ()
-    startup_taints: tuple[str, ...] = ()
-    """Taints that something in the cluster takes away once the node is ready for Pods."""
     extra: Mapping[str, str] = field(default_factory=dict)
     pool: str = ""
     """Sets offerings apart that have type, zone and capacity type in common: image, taints ..."""
@@ -41,6 +39,8 @@ class Offering:
     """Sets offerings apart whose type comes in sizes; part of the ids, and a key of prices."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Tags for the cloud's own bills, beside those of `--tags`."""
+    startup_taints: tuple[str, ...] = ()
+    """Taints that something in the cluster takes away once the node is ready for Pods."""
 
     @property
     def sized_type(self) -> str:
