@@ -104,7 +104,8 @@ def changed(case: Case, members: Sequence[int], change: object) -> Case:
             idle = replace(
                 model, state=MachineState.IDLE, host=HostRef("p", "new"), cluster="", stamp=None,
                 leaving=None, interruption_at_ns=0, not_ready_since_ns=0, do_not_disrupt=False,
-                pods=None, excluded=False, last_error="", idle_since_ns=NOW,
+                pods=None, excluded=False, reserved=False, backing_off=False, last_error="",
+                idle_since_ns=NOW,
             )  # fmt: skip
             more = [replace(idle, id=name) for name in ch.added_ids(count)]
             return replace(case, machines=[*case.machines, *more])
@@ -209,7 +210,7 @@ def _only_what_exists(case: Case, need: Need) -> Need:
     units = is_uniform_multiple(need.aggregate, need.min_unit)
     total: Counter[str] = Counter()
     for m in case.machines:
-        if m.state is MachineState.FAILED or m.excluded or m.interruption_at_ns > 0:
+        if m.state is MachineState.FAILED or m.is_kept_out or m.interruption_at_ns > 0:
             continue
         offer = {d: max(0, v - overhead.get(d, 0)) for d, v in m.effective_allocatable.items()}
         if not matches_need(plain, m, case.facts[need.cluster]):

@@ -32,6 +32,7 @@ from bigfleet.model import (
     canonical_taints,
 )
 from bigfleet.model.facts import ClusterFacts
+from bigfleet.model.lifecycle import ALLOCATABLE
 
 RACK = "topology.bigfleet/rack"
 ZONE = "topology.kubernetes.io/zone"
@@ -193,7 +194,8 @@ def machine(
         whom = _stamp(rng, needs) if rng.random() < 0.5 else None
         leaving = Departure(whom, NOW - 5 * SECOND, final=whom is None and index % 3 == 0)
     odd = shape.odd_states
-    return Machine(
+    is_reserved, is_backing_off = index % 3 == 1, index % 3 == 2 and state in ALLOCATABLE
+    machine = Machine(
         id=f"m-{index:03d}",
         state=state,
         host=None if state in (S.SPECULATIVE, S.CREATING) else HostRef("p", f"h-{index}"),
@@ -223,6 +225,10 @@ def machine(
         excluded=odd and rng.random() < 0.03,
         taints=_taints(rng),
     )
+    # Which of three owners keeps it out makes no difference to a decision.
+    if machine.excluded and (is_reserved or is_backing_off):
+        machine = machine.but(excluded=False, reserved=is_reserved, backing_off=is_backing_off)
+    return machine
 
 
 def _tolerations(rng: Random) -> list[Toleration]:

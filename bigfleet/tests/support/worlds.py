@@ -96,6 +96,8 @@ def machine(
     cluster: str = "",
     do_not_disrupt: bool = False,
     excluded: bool = False,
+    reserved: bool = False,
+    backing_off: bool = False,
     pods: int | None = None,
     **more: int,
 ) -> Machine:
@@ -127,6 +129,8 @@ def machine(
         pods=pods,
         last_error="HostLost: gone" if state is S.FAILED else "",
         excluded=excluded,
+        reserved=reserved,
+        backing_off=backing_off,
     )
 
 

@@ -32,7 +32,7 @@ from bigfleet.decision.kernels.layout import (
     ENDING_SOON,
     NOT_READY,
     PHANTOM,
-    U8,
+    U16,
     MachineArrays,
 )
 from bigfleet.decision.kernels.preempt import any_unmet
@@ -218,7 +218,7 @@ def _machines(fleet: MachineColumns, policy: Policy, now: int) -> MachineArrays:
     )
 
 
-def _mark_phantoms(fleet: MachineColumns, policy: Policy, now: int, flags: U8) -> None:
+def _mark_phantoms(fleet: MachineColumns, policy: Policy, now: int, flags: U16) -> None:
     """Configured, but no Ready node for too long; unless the whole cluster looks like that."""
     late = [
         row

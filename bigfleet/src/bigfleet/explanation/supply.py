@@ -20,7 +20,7 @@ from bigfleet.decision.matcher import column_mask
 from bigfleet.explanation.situation import Situation
 from bigfleet.model import CapacityType, MachineState, Need, Profile, Requirement
 from bigfleet.model.amounts.resources import is_uniform_multiple
-from bigfleet.model.columns.machines import Flag
+from bigfleet.model.columns.machines import KEPT_OUT, Flag
 from bigfleet.model.demand.taints import Taint, Toleration, untolerated
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.model.match_set import MatchSet
@@ -55,7 +55,7 @@ class SupplyCounts:
 
     def __post_init__(self) -> None:
         fleet = self.situation.fleet
-        out = Flag.EXCLUDED | Flag.ENDING
+        out = KEPT_OUT | Flag.ENDING
         self._usable: B = (
             (fleet.state > 0) & (fleet.state != S.FAILED) & ((fleet.flags & int(out)) == 0)
         )

@@ -73,6 +73,8 @@ def _flags(machine: Machine) -> int:
         | (Flag.FINAL if machine.leaving is not None and machine.leaving.final else 0)
         | (Flag.DO_NOT_DISRUPT if machine.do_not_disrupt else 0)
         | (Flag.EXCLUDED if machine.excluded else 0)
+        | (Flag.RESERVED if machine.reserved else 0)
+        | (Flag.BACKING_OFF if machine.backing_off else 0)
         | (Flag.ENDING if machine.interruption_at_ns else 0)
         | (Flag.NOT_READY if machine.not_ready_since_ns else 0)
     )

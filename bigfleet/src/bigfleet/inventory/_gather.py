@@ -143,10 +143,12 @@ class _Gathering:
         ending_at = _numbers(machines, "interruption_at_ns", np.int64)
         not_ready_since = _numbers(machines, "not_ready_since_ns", np.int64)
         flags = (
-            _numbers(machines, "do_not_disrupt", np.uint8) * np.uint8(Flag.DO_NOT_DISRUPT)
-            | _numbers(machines, "excluded", np.uint8) * np.uint8(Flag.EXCLUDED)
-            | (ending_at != 0) * np.uint8(Flag.ENDING)
-            | (not_ready_since != 0) * np.uint8(Flag.NOT_READY)
+            _numbers(machines, "do_not_disrupt", np.uint16) * np.uint16(Flag.DO_NOT_DISRUPT)
+            | _numbers(machines, "excluded", np.uint16) * np.uint16(Flag.EXCLUDED)
+            | _numbers(machines, "reserved", np.uint16) * np.uint16(Flag.RESERVED)
+            | _numbers(machines, "backing_off", np.uint16) * np.uint16(Flag.BACKING_OFF)
+            | (ending_at != 0) * np.uint16(Flag.ENDING)
+            | (not_ready_since != 0) * np.uint16(Flag.NOT_READY)
         )
         return {
             "state": state,
@@ -175,7 +177,7 @@ class _Gathering:
         return {"stamp": stamp, "sequence": sequence}
 
     def _leavings(
-        self, machines: Sequence[Machine], flags: npt.NDArray[np.uint8]
+        self, machines: Sequence[Machine], flags: npt.NDArray[np.uint16]
     ) -> dict[str, Numbers]:
         for_whom = np.full(len(machines), -1, np.int32)
         since, sequence = np.zeros(len(machines), np.int64), np.zeros(len(machines), np.int64)

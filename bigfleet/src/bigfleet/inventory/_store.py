@@ -28,10 +28,13 @@ I64 = npt.NDArray[np.int64]
 
 _STATES: Final = tuple(MachineState)
 """By number: looking an enum's member up by calling the enum costs more than all else here."""
-_LEAVING, _FINAL, _DO_NOT_DISRUPT, _EXCLUDED = (
-    int(flag) for flag in (Flag.LEAVING, Flag.FINAL, Flag.DO_NOT_DISRUPT, Flag.EXCLUDED)
+_LEAVING, _FINAL, _DO_NOT_DISRUPT = (
+    int(flag) for flag in (Flag.LEAVING, Flag.FINAL, Flag.DO_NOT_DISRUPT)
 )
-AnyColumn = Column[np.int8] | Column[np.uint8] | Column[np.int32] | Column[np.int64]
+_EXCLUDED, _RESERVED, _BACKING_OFF = (
+    int(flag) for flag in (Flag.EXCLUDED, Flag.RESERVED, Flag.BACKING_OFF)
+)
+AnyColumn = Column[np.int8] | Column[np.uint16] | Column[np.int32] | Column[np.int64]
 
 
 class Store:
@@ -48,7 +51,7 @@ class Store:
         self.sequence = Column(np.int64)
         self.leaving_for = Column(np.int32, -1)
         self.leaving_since = Column(np.int64)
-        self.flags = Column(np.uint8)
+        self.flags = Column(np.uint16)
         self.idle_since = Column(np.int64)
         self.pods = Column(np.int32, -1)
         self.host = Column(np.int32, -1)
@@ -145,6 +148,8 @@ class Store:
             pods=None if pods < 0 else pods,
             last_error=self._errors.get(row, ""),
             excluded=flags & _EXCLUDED != 0,
+            reserved=flags & _RESERVED != 0,
+            backing_off=flags & _BACKING_OFF != 0,
         )
 
     def renumber(self, symbols: Symbols, numbers: I32) -> None:

@@ -225,8 +225,12 @@ class Inventory:
         self._set_since(rows, at_ns, Flag.ENDING, "ending_at")
 
     def set_excluded(self, rows: Rows, marks: Marks) -> None:
-        """Whether these are kept out of every decision."""
+        """Whether a person keeps these out of every decision."""
         self._flag(self._changing(rows), Flag.EXCLUDED, marks)
+
+    def set_backing_off(self, rows: Rows, marks: Marks) -> None:
+        """Whether these wait after a failed action."""
+        self._flag(self._changing(rows), Flag.BACKING_OFF, marks)
 
     def renumber(self, symbols: Symbols, numbers: I32) -> None:
         """Speak in other symbols: `numbers` has the new number of every identity, -1 for none."""
@@ -281,7 +285,7 @@ class Inventory:
 
     def _flag(self, rows: I64, flag: Flag, marks: Marks) -> None:
         flags = self._store.flags
-        bit = np.uint8(flag)
+        bit = np.uint16(flag)
         flags.write(rows, np.where(marks, flags.data[rows] | bit, flags.data[rows] & ~bit))
 
     def _set_since(self, rows: Rows, ns: Numbers, flag: Flag, name: str) -> None:

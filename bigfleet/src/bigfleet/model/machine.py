@@ -160,8 +160,18 @@ class Machine:
     pods: int | None = None
     last_error: str = ""
     excluded: bool = False
+    """A person keeps it out of every decision."""
     taints: tuple[Taint, ...] = ()
     """What the provider declares for its node, in canonical order."""
+    reserved: bool = False
+    """Drained, or being drained, for another shard."""
+    backing_off: bool = False
+    """Free, and left alone for a while because an action on it failed."""
+
+    @property
+    def is_kept_out(self) -> bool:
+        """Whether a decision must leave it alone, whatever the reason."""
+        return self.excluded or self.reserved or self.backing_off
 
     @property
     def effective_allocatable(self) -> Resources:

@@ -29,7 +29,7 @@ def test_every_action_starts_in_the_state_its_kind_needs(seeds: range) -> None:
             assert machine.state is STARTS[action.kind], (seed, action)
             leaving = machine.state is S.CONFIGURED and machine.leaving is not None
             assert leaving == (action.kind is ActionKind.KEEP), (seed, action)
-            assert not machine.excluded, (seed, action)
+            assert not machine.is_kept_out, (seed, action)
 
 
 @seeds

@@ -108,7 +108,8 @@ def test_one_more_machine_never_leaves_the_first_need_that_can_use_it_with_less(
         new = machine(rng, 999, list(before.case.facts), [], PLAIN)
         state = rng.choice([S.IDLE, S.SPECULATIVE])
         new = replace(
-            new, state=state, cluster="", leaving=None, stamp=None, excluded=False,
+            new, state=state, cluster="", leaving=None, stamp=None,
+            excluded=False, reserved=False, backing_off=False,
             interruption_at_ns=0, not_ready_since_ns=0,
             host=HostRef("p", "new") if state is S.IDLE else None,
         )  # fmt: skip

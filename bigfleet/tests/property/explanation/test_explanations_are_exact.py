@@ -62,7 +62,7 @@ def asks_for_something(case: Case, need: Need, blockers: Sequence[Blocker]) -> b
         m.effective_allocatable.get(name)
         for m in case.machines
         for name in left_out
-        if m.state is not MachineState.FAILED and not m.excluded and not m.interruption_at_ns
+        if m.state is not MachineState.FAILED and not m.is_kept_out and not m.interruption_at_ns
     )
 
 

@@ -73,6 +73,8 @@ MACHINES = st.builds(
     pods=st.none() | st.integers(0, 2**31 - 1),
     last_error=TEXTS,
     excluded=st.booleans(),
+    reserved=st.booleans(),
+    backing_off=st.booleans(),
 )
 FLEETS = st.lists(MACHINES, max_size=12, unique_by=lambda m: m.id)
 
@@ -125,6 +127,8 @@ def expected(machine: Machine) -> dict[str, object]:
         Flag.FINAL: leaving is not None and leaving.final,
         Flag.DO_NOT_DISRUPT: machine.do_not_disrupt,
         Flag.EXCLUDED: machine.excluded,
+        Flag.RESERVED: machine.reserved,
+        Flag.BACKING_OFF: machine.backing_off,
         Flag.ENDING: machine.interruption_at_ns != 0,
         Flag.NOT_READY: machine.not_ready_since_ns != 0,
     }
@@ -235,6 +239,7 @@ class InventoryMachine(RuleBasedStateMachine):
                 stamp=other.stamp, leaving=other.leaving, idle_since_ns=other.idle_since_ns,
                 pods=other.pods, interruption_at_ns=other.interruption_at_ns,
                 not_ready_since_ns=other.not_ready_since_ns, excluded=other.excluded,
+                reserved=other.reserved, backing_off=other.backing_off,
                 do_not_disrupt=other.do_not_disrupt,
             )  # fmt: skip
             self.inventory.change(before, after)

@@ -17,7 +17,7 @@ def reclaims(world: World, unclaimed: dict[str, int]) -> list[Machine]:
     """Configured machines to drain, in order; ``unclaimed`` says since when nobody claims them."""
     found = []
     for m in world.machines.values():
-        if m.state is not S.CONFIGURED or m.leaving is not None or m.excluded:
+        if m.state is not S.CONFIGURED or m.leaving is not None or m.is_kept_out:
             continue
         if m.id in world.claimed_by or m.id in world.preempted:
             continue

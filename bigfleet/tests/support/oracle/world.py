@@ -114,7 +114,7 @@ class World:
 
     def usable(self, m: Machine) -> bool:
         """Not excluded, not about to end, not a phantom."""
-        return not (m.excluded or self.ending(m) or m.id in self.phantom)
+        return not (m.is_kept_out or self.ending(m) or m.id in self.phantom)
 
     def counts_for(self, m: Machine) -> str:
         """The cluster this machine counts for, or empty."""

@@ -17,15 +17,18 @@ import numpy.typing as npt
 
 I8 = npt.NDArray[np.int8]
 U8 = npt.NDArray[np.uint8]
+U16 = npt.NDArray[np.uint16]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 SPECULATIVE, CREATING, IDLE, CONFIGURING, CONFIGURED, DRAINING, DELETING, FAILED = range(1, 9)
-LEAVING, DO_NOT_DISRUPT, EXCLUDED, ENDING, NOT_READY, FINAL = 1, 2, 4, 8, 16, 128
+LEAVING, DO_NOT_DISRUPT, ENDING, NOT_READY, FINAL = 1, 2, 8, 16, 128
+KEPT_OUT = 4 | 256 | 512
+"""Excluded by a person, reserved for another shard, or in back-off: left alone all the same."""
 PHANTOM, ENDING_SOON = 32, 64
 """Set by the engine on its own copy of the flags: no Ready node for too long; the end is near."""
-UNUSABLE = EXCLUDED | ENDING | PHANTOM
+UNUSABLE = KEPT_OUT | ENDING | PHANTOM
 
 COVERS_UNIT, OFFERS_ALL = 1, 2
 PINNED = 27
@@ -55,7 +58,7 @@ class MachineArrays(NamedTuple):
     stamp: I32
     sequence: I64
     leaving_for: I32
-    flags: U8
+    flags: U16
     idle_since: I64
     pods: I32
     order: I32

@@ -9,10 +9,10 @@ from bigfleet.decision.kernels.layout import (
     CONFIGURED,
     DO_NOT_DISRUPT,
     ENDING_SOON,
-    EXCLUDED,
     I32,
     I64,
     IDLE,
+    KEPT_OUT,
     LEAVING,
     U8,
     UNUSABLE,
@@ -65,7 +65,7 @@ def reclaim(
         if since[m] == 0:
             since[m] = now
         flags = ma.flags[m]
-        if flags & (LEAVING | EXCLUDED) or wo.preempt[m] >= 0:
+        if flags & (LEAVING | KEPT_OUT) or wo.preempt[m] >= 0:
             continue
         wanted = bool(flags & ENDING_SOON)
         cluster = ma.cluster[m]
@@ -102,7 +102,7 @@ def release(
     size = 0
     for m in free:
         hold = cl.hold[ma.cls[m]]
-        if ma.state[m] != IDLE or hold < 0 or ma.flags[m] & EXCLUDED or wo.taken[m] >= 0:
+        if ma.state[m] != IDLE or hold < 0 or ma.flags[m] & KEPT_OUT or wo.taken[m] >= 0:
             continue
         stamp = ma.stamp[m]
         owner = owner_of(ids, stamp)

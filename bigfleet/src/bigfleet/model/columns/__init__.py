@@ -6,10 +6,12 @@ attributes sharing a class. These are values: a receiver only reads them.
 
 from bigfleet.model.columns.classes import ClassTable, Offering, Pool
 from bigfleet.model.columns.demand import Demand
-from bigfleet.model.columns.machines import Flag, MachineColumns
+from bigfleet.model.columns.machines import KEPT_OUT, UNAVAILABLE, Flag, MachineColumns
 from bigfleet.model.columns.symbols import Names, Symbols, renumbered
 
 __all__ = [
+    "KEPT_OUT",
+    "UNAVAILABLE",
     "ClassTable",
     "Demand",
     "Flag",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +25,24 @@ class Flag(IntFlag):
     """In the grace of a reclaim or preemption, or Draining."""
     DO_NOT_DISRUPT = 2
     EXCLUDED = 4
-    """Kept out of every decision."""
+    """A person keeps it out of every decision until a person includes it again."""
     ENDING = 8
     """Has an announced end; its time is in ``ending_at``."""
     NOT_READY = 16
     """Its cluster says it is not a Ready node; since when is in ``not_ready_since``."""
     FINAL = 128
-    """Leaving, and not to be kept; the bits between are the engine's own."""
+    """Leaving, and not to be kept; 32 and 64 are the engine's own."""
+    RESERVED = 256
+    """Drained, or being drained, for another shard: kept for it until it is given."""
+    BACKING_OFF = 512
+    """Free, but an action on it failed: left alone until its wait is over."""
+
+
+KEPT_OUT: Final = Flag.EXCLUDED | Flag.RESERVED | Flag.BACKING_OFF
+"""Why a decision must leave a machine alone. Each bit has one owner, which alone sets and ends it:
+a person, the coordination with other shards, and the memory of failed actions."""
+UNAVAILABLE: Final = Flag.EXCLUDED | Flag.RESERVED
+"""Not this shard's to use or to offer. A machine in back-off is: it only waits a moment."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class MachineColumns:
     sequence: I64
     leaving_for: I32
     """Identity a leaving or Draining machine is meant for; -1 for none."""
-    flags: npt.NDArray[np.uint8]
+    flags: npt.NDArray[np.uint16]
     idle_since: I64
     pods: I32
     """-1 when unknown."""

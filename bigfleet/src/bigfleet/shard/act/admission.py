@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bigfleet.decision import ActionKind
-from bigfleet.model.columns import Flag
+from bigfleet.model.columns import KEPT_OUT, Flag
 from bigfleet.shard.act.backoff import Failures
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import STARTS_IN, Order
@@ -49,7 +49,7 @@ class Admission:
             elif kind is K.DELETE:
                 fits = self._offers_delete(order.provider)
             else:
-                fits = not flag & Flag.EXCLUDED
+                fits = not flag & KEPT_OUT
             if fits and state == STARTS_IN[kind] and self._is_free(order):
                 fitting.add((order.machine, kind))
         return fitting

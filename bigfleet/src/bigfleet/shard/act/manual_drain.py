@@ -89,4 +89,4 @@ def _is_certain_to_go(machine: Machine) -> bool:
     """Whether it is in a grace that no decision calls off."""
     if machine.state is not MachineState.CONFIGURED or machine.leaving is None:
         return False
-    return machine.leaving.final or machine.excluded
+    return machine.leaving.final or machine.excluded or machine.reserved

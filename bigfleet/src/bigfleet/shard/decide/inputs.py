@@ -70,11 +70,8 @@ class CycleInputs:
     """What flags set."""
     quotas: Callable[[], Mapping[tuple[str, str], int]]
     on_loss: Callable[[Machine], None]
-    excluded: Callable[[str], bool]
-    """Whether a person keeps a machine out."""
     metrics: MergeMetrics
     forgetting: Forgetting
-    _left_out: set[str] = field(default_factory=set)
     _asked: set[tuple[str, str]] = field(default_factory=set)
     """Name and region of the providers of the last merge."""
 
@@ -139,12 +136,7 @@ class CycleInputs:
 
         They would be picked again, and refused again, until the wait is over.
         """
-        inventory = self.book.inventory
-        waiting = set(filter(self._is_free, self.executor.failures.waiting()))
-        for ids, out in ((self._left_out - waiting, False), (waiting - self._left_out, True)):
-            rows = [inventory.row(m) for m in ids if m in inventory and not self.excluded(m)]
-            inventory.set_excluded(np.array(rows, np.int64), out)
-        self._left_out = waiting
+        self.book.back_off(list(filter(self._is_free, self.executor.failures.waiting())))
 
     def _is_free(self, machine_id: str) -> bool:
         machine = self.book.get(machine_id)

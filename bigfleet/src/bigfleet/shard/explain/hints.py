@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.model import LABEL_INSTANCE_TYPE, MachineState, Profile, RequirementOperator
-from bigfleet.model.columns import Demand, Flag, MachineColumns, Symbols
+from bigfleet.model.columns import UNAVAILABLE, Demand, MachineColumns, Symbols
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -236,7 +236,7 @@ def _by_type(fleet: MachineColumns) -> tuple[dict[str, int], I64, I64, F64]:
     cheapest = np.full(size + 2, math.inf)
     if size:
         type_of = np.array(type_of_offering, np.int64)[classes.offering]
-        usable = (fleet.flags & Flag.EXCLUDED) == 0
+        usable = (fleet.flags & UNAVAILABLE) == 0
         in_class = [
             np.bincount(fleet.cls[usable & (fleet.state == state)], minlength=len(classes))
             for state in (S.IDLE, S.SPECULATIVE)

@@ -158,7 +158,7 @@ class NeedExplanations:
 def without_failing(situation: Situation, basis: Basis) -> Situation:
     """The situation in which machines and offerings whose Creates fail serve nothing."""
     flags = situation.fleet.flags.copy()
-    flags[basis.vain] |= int(Flag.EXCLUDED)
+    flags[basis.vain] |= int(Flag.BACKING_OFF)
     out = {offering: BackOff(situation.now + 1, 1) for offering in basis.failing}
     carry = replace(situation.carry, stock_outs={**situation.carry.stock_outs, **out})
     return replace(situation, fleet=replace(situation.fleet, flags=flags), carry=carry)

@@ -27,7 +27,7 @@ from bigfleet.model import (
     SpreadMode,
     format_resources,
 )
-from bigfleet.model.columns import Demand, Flag, MachineColumns
+from bigfleet.model.columns import UNAVAILABLE, Demand, MachineColumns
 from bigfleet.model.lifecycle import HELD, STAMPED
 
 I64 = npt.NDArray[np.int64]
@@ -121,7 +121,7 @@ def _assigned(fleet: MachineColumns, demand: Demand) -> I64:
 
 def _places(fleet: MachineColumns, demand: Demand) -> _Places:
     rows = np.asarray(fleet.order, np.int64)
-    rows = rows[(fleet.flags[rows] & Flag.EXCLUDED) == 0]
+    rows = rows[(fleet.flags[rows] & UNAVAILABLE) == 0]
     rack, names = _racks(fleet, rows)
     order = np.lexsort((*reversed(_columns(fleet, demand, rows)), rack))
     rows, rack = rows[order], rack[order]

@@ -15,7 +15,7 @@ Columns are the inventory's; what nodes are called and what clusters say of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -86,6 +86,7 @@ class Book:
         """Whether there are stamps that `complete_stamps` might complete."""
         self._deciding = False
         self._waiting: list[Machine] = []
+        self._backing_off: set[str] = set()
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -181,6 +182,7 @@ class Book:
         self._busy.discard(machine_id)
         for memory in (self._aside, self._acted, self._moving_since):
             memory.pop(machine_id, None)
+        self._backing_off.discard(machine_id)
         self._tell(known, None)
         return Taken(Seen.CHANGED, lost=known.state in BOUND and bool(known.cluster))
 
@@ -254,9 +256,24 @@ class Book:
         return self._change(before, before.but(stamp=stamp))
 
     def exclude(self, machine_id: str, excluded: bool) -> Machine:
-        """Keep a machine out of every decision, or let it in again."""
+        """A person keeps a machine out of every decision, or lets it in again."""
         before = self._known(machine_id)
         return self._change(before, before.but(excluded=excluded))
+
+    def reserve(self, machine_id: str, reserved: bool) -> Machine:
+        """Keep a machine for another shard, or end that."""
+        before = self._known(machine_id)
+        return self._change(before, before.but(reserved=reserved))
+
+    def back_off(self, machine_ids: Collection[str]) -> None:
+        """Exactly these wait after a failed action; those of earlier calls wait no longer."""
+        for ids, waits in (
+            (self._backing_off.difference(machine_ids), False),
+            (set(machine_ids) - self._backing_off, True),
+        ):
+            rows = [row for m in sorted(ids) if (row := self.inventory.row(m)) >= 0]
+            self.inventory.set_backing_off(np.array(rows, np.int64), waits)
+        self._backing_off = {m for m in machine_ids if m in self.inventory}
 
     def complete_stamps(self, shapes: Mapping[tuple[str, str], str]) -> int:
         """Give stamps without a shape the one of their (cluster, fingerprint); how many.

@@ -66,6 +66,8 @@ def merge(known: Machine | None, seen: Machine, now: int) -> Merged:
         do_not_disrupt=known.do_not_disrupt and _same_binding(known, seen),
         pods=known.pods if _same_binding(known, seen) else None,
         excluded=known.excluded,
+        reserved=known.reserved,
+        backing_off=known.backing_off,
     )
     return Merged(
         machine,

@@ -20,7 +20,7 @@ from bigfleet.model import (
     RequirementError,
     Resources,
 )
-from bigfleet.model.columns import ClassTable, Flag, MachineColumns
+from bigfleet.model.columns import UNAVAILABLE, ClassTable, Flag, MachineColumns
 from bigfleet.model.match_set import MatchSet
 from bigfleet.shard.peers.errors import InvalidInstructionError
 from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
@@ -30,8 +30,8 @@ from bigfleet_api.v1alpha1 import provider_pb2
 Mask = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 S = MachineState
-_NOT_FREE: Final = Flag.LEAVING | Flag.EXCLUDED
-_NOT_VICTIM: Final = Flag.LEAVING | Flag.EXCLUDED | Flag.DO_NOT_DISRUPT
+_NOT_FREE: Final = Flag.LEAVING | UNAVAILABLE
+_NOT_VICTIM: Final = Flag.LEAVING | UNAVAILABLE | Flag.DO_NOT_DISRUPT
 _MILLI: Final = 1000
 
 
@@ -77,12 +77,14 @@ class Wish:
 def free_machines(fleet: MachineColumns, wish: Wish, state: MachineState) -> list[str]:
     """Unclaimed machines in a state, Idle or Speculative, that fit.
 
-    Nothing of them is anybody's, so none has a penalty; the longest Idle come first.
+    None of them serves a need, so none has a penalty; the longest Idle come first. Machines in
+    back-off come last: what failed here may fail there.
     """
     mask = (fleet.state == state) & (fleet.stamp < 0)
-    mask &= fleet.flags & np.uint8(_NOT_FREE) == 0
+    mask &= fleet.flags & np.uint16(_NOT_FREE) == 0
     rows = np.flatnonzero(mask & _fitting(fleet, wish))
-    order = np.lexsort((fleet.rank[rows], fleet.idle_since[rows]))
+    backing_off = fleet.flags[rows] & np.uint16(Flag.BACKING_OFF)
+    order = np.lexsort((fleet.rank[rows], fleet.idle_since[rows], backing_off))
     return [fleet.ids[row] for row in rows[order].tolist()]
 
 
@@ -95,7 +97,7 @@ def victims(fleet: MachineColumns, wish: Wish, priority: int, interruption: int 
     if not symbols.identity_count:
         return []
     mask = (fleet.state == S.CONFIGURED) & (fleet.stamp >= 0)
-    mask &= fleet.flags & np.uint8(_NOT_VICTIM) == 0
+    mask &= fleet.flags & np.uint16(_NOT_VICTIM) == 0
     rows = np.flatnonzero(mask & _fitting(fleet, wish))
     stamps = fleet.stamp[rows]
     priorities = symbols.identity_column("priority")[stamps]

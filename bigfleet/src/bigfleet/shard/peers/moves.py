@@ -220,7 +220,7 @@ class Moves:
                     f"machine {machine!r} is {known.state.title}"
                     f"{' and claimed' if known.stamp else ''}: only free machines can be given"
                 )
-            if known.excluded and machine not in self.promises:
+            if known.excluded:
                 raise MoveError(f"machine {machine!r} is excluded: include it first")
             mine.append(machine)
         return mine

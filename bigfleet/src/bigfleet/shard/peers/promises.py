@@ -27,8 +27,8 @@ class Machines(Protocol):
         """A machine of this shard."""
         ...
 
-    def exclude(self, machine_id: str, excluded: bool) -> object:
-        """Keep it out of every decision, or let it in again."""
+    def reserve(self, machine_id: str, reserved: bool) -> object:
+        """Keep it for another shard, or end that."""
         ...
 
 
@@ -80,14 +80,13 @@ class Promises:
                     extra={"machine": machine_id},
                 )
             if known is not None:
-                self._machines.exclude(machine_id, False)
+                self._machines.reserve(machine_id, False)
 
     def _keep(self, machine_id: str, seconds: float) -> None:
         known = self._machines.get(machine_id)
-        # What a person keeps out is not this one's to let in again.
-        if known is not None and (not known.excluded or machine_id in self._until):
+        if known is not None:
             self._until[machine_id] = self._clock.monotonic() + seconds
-            self._machines.exclude(machine_id, True)
+            self._machines.reserve(machine_id, True)
 
 
 def _stays(machine: Machine) -> bool:

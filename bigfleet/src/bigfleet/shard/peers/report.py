@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.model import MachineState, Profile, Resources, format_resources
-from bigfleet.model.columns import ClassTable, Flag, MachineColumns, Names
+from bigfleet.model.columns import UNAVAILABLE, ClassTable, Flag, MachineColumns, Names
 from bigfleet.model.demand.requirements import Requirement, RequirementOperator
 from bigfleet.model.demand.taints import admits
 from bigfleet.model.match_set import defaults_of
@@ -34,7 +34,7 @@ MOST_CLASSES: Final = 500
 MOST_SHORTFALLS: Final = 100
 _OWN_LABELS: Final = frozenset({"kubernetes.io/hostname"})
 """Labels of a single machine."""
-_NOT_SPARE: Final = Flag.LEAVING | Flag.EXCLUDED
+_NOT_SPARE: Final = Flag.LEAVING | UNAVAILABLE
 _ROLES: Final = {
     Role.DONOR: pb.HeldTransfer.ROLE_DONOR,
     Role.RECIPIENT: pb.HeldTransfer.ROLE_RECIPIENT,
@@ -171,7 +171,7 @@ def _per_class_and_state(fleet: MachineColumns, rows: I64) -> I64:
 def _spare_rows(fleet: MachineColumns) -> I64:
     """Free machines that are nobody's."""
     rows = np.flatnonzero((fleet.state == S.IDLE) | (fleet.state == S.SPECULATIVE))
-    kept = fleet.flags[rows] & np.uint8(_NOT_SPARE) == 0
+    kept = fleet.flags[rows] & np.uint16(_NOT_SPARE) == 0
     spare: I64 = rows[kept & (fleet.stamp[rows] < 0)]
     return spare
 

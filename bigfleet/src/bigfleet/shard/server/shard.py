@@ -159,7 +159,7 @@ class Shard:
         self.coordinator = self._coordination(loaded.remembered)
         self._inputs = CycleInputs(
             self.book, self.needs, self.sessions, self.lister, self.executor, self.rails, clock,
-            tuning.policy, self.assignments.quotas, self._lost, self.excluded.__contains__,
+            tuning.policy, self.assignments.quotas, self._lost,
             self.metrics,
             Forgetting(self.book, self.needs, world.offload, tuning.unused_identities),
         )  # fmt: skip

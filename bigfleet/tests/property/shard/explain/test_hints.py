@@ -23,7 +23,7 @@ def expected(machines: list[Machine], needs: list[Need]) -> Said:
         usable = [
             m
             for m in machines
-            if not m.excluded and all(m.instance_type in values for values in pins)
+            if not (m.excluded or m.reserved) and all(m.instance_type in values for values in pins)
         ]
         idle = [m.price_micro / 1e6 for m in usable if m.state is S.IDLE]
         to_be = [m for m in usable if m.state is S.SPECULATIVE]

@@ -50,7 +50,7 @@ def test_a_state_comes_back_as_it_was(seed: int) -> None:
     made = case(seed, Shape(machines=24, needs=8))
     scenario = exported(made.machines, made.needs)
     assert scenario.name == "shard-a"
-    kept = [m for m in made.machines if not m.excluded]
+    kept = [m for m in made.machines if not (m.excluded or m.reserved)]
     back = list(machines_of(scenario))
     assert Counter(seen(m, made.needs) for m in kept) == Counter(
         seen(m, list(scenario.needs)) for m in back
@@ -89,4 +89,4 @@ def test_an_exported_state_can_be_decided_on(seed: int) -> None:
     plan = Living().engine.decide(
         world.inventory.snapshot(), world.demand, world.policy, world.carry, NOW
     )
-    assert len(plan.fleet) == sum(not m.excluded for m in made.machines)
+    assert len(plan.fleet) == sum(not (m.excluded or m.reserved) for m in made.machines)

@@ -20,7 +20,7 @@ async def met(whole: Whole, replicas: int = 4) -> None:
 
 
 def left_out(whole: Whole) -> set[str]:
-    return {machine.id for machine in whole.shard.book.inventory if machine.excluded}
+    return {machine.id for machine in whole.shard.book.inventory if machine.is_kept_out}
 
 
 def test_machines_are_left_out_while_they_wait_after_a_failure_and_come_back() -> None:

@@ -66,6 +66,16 @@ def test_a_frame_names_the_profile_and_what_is_to_be_had(world: World) -> None:
     assert not update.HasField("resources")
 
 
+def test_machines_in_back_off_are_to_be_had_and_others_kept_out_are_not(world: World) -> None:
+    world.machines = [
+        machine("m-1", cpu=4, backing_off=True), machine("m-2", cpu=4, excluded=True),
+        machine("m-3", cpu=4, reserved=True), machine("m-4", cpu=4),
+    ]  # fmt: skip
+    world.needs = [pinned("t4")]
+    (hint,) = world.cycle()
+    assert hint.message.available_capacity.available_count == 2
+
+
 def test_confidence_is_high_for_idle_medium_for_speculative_else_none(world: World) -> None:
     world.needs = [pinned("t4"), pinned("t8"), pinned("t16")]
     world.machines = [machine("m-1", cpu=4, price=3), machine("m-2", S.SPECULATIVE, cpu=8)]

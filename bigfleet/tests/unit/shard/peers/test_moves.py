@@ -291,7 +291,7 @@ async def test_a_machine_drained_for_another_is_kept_for_it_and_then_given() -> 
     await shard.told(instruct("m/drain", cross_shard_drain=drain))
     kept = shard.book.get("m-1")
     assert kept is not None
-    assert kept.excluded
+    assert kept.reserved
     shard.book.start("m-1", S.DRAINING)
     shard.book.take(machine("m-1"))
     acks = await shard.told(transfer("m/release", ["m-1"]))
@@ -307,7 +307,7 @@ async def test_a_machine_nobody_fetches_is_the_shards_to_use_again() -> None:
     shard.moves.promises.expire()
     kept = shard.book.get("m-1")
     assert kept is not None
-    assert not kept.excluded
+    assert not kept.reserved
 
 
 async def test_a_machine_an_administrator_excluded_stays_so() -> None:
@@ -322,14 +322,35 @@ async def test_a_machine_an_administrator_excluded_stays_so() -> None:
     assert kept.excluded
 
 
+async def test_including_a_machine_does_not_end_a_promise_to_another_shard() -> None:
+    shard = Shard(machines=[machine("m-1", S.CONFIGURED, stamp=stamp())])
+    drain = pb.CrossShardDrain(machine_ids=["m-1"], preemptor_priority=10)
+    await shard.told(instruct("m/drain", cross_shard_drain=drain))
+    shard.book.exclude("m-1", True)
+    shard.book.exclude("m-1", False)
+    assert reserved(shard) == {"m-1"}
+
+
+async def test_a_promised_machine_that_a_person_excludes_is_not_given() -> None:
+    shard = Shard(machines=[machine("m-1", S.CONFIGURED, stamp=stamp())])
+    drain = pb.CrossShardDrain(machine_ids=["m-1"], preemptor_priority=10)
+    await shard.told(instruct("m/drain", cross_shard_drain=drain))
+    shard.book.start("m-1", S.DRAINING)
+    shard.book.take(machine("m-1"))
+    shard.book.exclude("m-1", True)
+    assert outcomes(await shard.told(transfer("m/release", ["m-1"]))) == ["FAILED"]
+    shard.book.exclude("m-1", False)
+    assert outcomes(await shard.told(transfer("m/again", ["m-1"]))) == ["ACCEPTED"]
+
+
 def drains(*ids: str, count: int = 0) -> pb.CoordinatorInstruction:
     drain = pb.CrossShardDrain(machine_ids=ids, count=count, preemptor_priority=10)
     return instruct("m/drain", cross_shard_drain=drain)
 
 
-def excluded(shard: Shard) -> set[str]:
+def reserved(shard: Shard) -> set[str]:
     fleet = shard.book.inventory.snapshot()
-    return {name for name in fleet.ids if (known := shard.book.get(name)) and known.excluded}
+    return {name for name in fleet.ids if (known := shard.book.get(name)) and known.reserved}
 
 
 def bound(count: int) -> list[Machine]:
@@ -341,7 +362,7 @@ async def test_only_what_is_really_drained_is_named_and_promised() -> None:
     shard.refusals["m-0"] = DrainRefusedError("something else is being done to 'm-0': try again")
     (ack,) = await shard.told(drains("m-0", "m-1"))
     assert (outcomes([ack]), list(ack.machine_ids)) == (["ACCEPTED"], ["m-1"])
-    assert excluded(shard) == {"m-1"}
+    assert reserved(shard) == {"m-1"}
 
 
 async def test_a_drain_that_nothing_comes_of_is_no_success() -> None:
@@ -351,7 +372,7 @@ async def test_a_drain_that_nothing_comes_of_is_no_success() -> None:
         (ack,) = await shard.told(asked)
         assert (outcomes([ack]), list(ack.machine_ids)) == (["FAILED"], [])
         assert ack.reason == "shard 's-1' is paused (incident)"
-    assert not excluded(shard)
+    assert not reserved(shard)
     shard.refusals.clear()
     assert outcomes(await shard.told(drains("m-0"))) == ["ACCEPTED"], "asked again, it is done"
 
@@ -368,7 +389,7 @@ async def test_a_machine_whose_drain_came_to_nothing_is_the_shards_to_use_again(
     await shard.told(drains("m-0", "m-1"))
     shard.book.stay("m-0")
     shard.moves.promises.expire()
-    assert excluded(shard) == {"m-1"}
+    assert reserved(shard) == {"m-1"}
 
 
 async def test_a_promise_outlives_a_restart() -> None:
@@ -376,12 +397,12 @@ async def test_a_promise_outlives_a_restart() -> None:
     await shard.told(drains("m-0"))
     again = Shard(machines=[machine("m-0"), *bound(2)[1:]], disk=shard.disk, clock=shard.clock)
     again.moves.promises.expire()
-    assert excluded(again) == {"m-0"}
+    assert reserved(again) == {"m-0"}
     assert outcomes(await again.told(transfer("m/give", ["m-0"]))) == ["ACCEPTED"]
     again.book.take(machine("m-0"))
-    assert not excluded(again), "it was given, and is back"
+    assert not reserved(again), "it was given, and is back"
     last = Shard(machines=[machine("m-0")], disk=shard.disk, clock=shard.clock)
-    assert not excluded(last)
+    assert not reserved(last)
 
 
 async def test_a_promise_ends_in_time_whoever_restarts() -> None:
@@ -389,17 +410,17 @@ async def test_a_promise_ends_in_time_whoever_restarts() -> None:
     await shard.told(drains("m-0"))
     shard.clock.advance(PROMISE_SECONDS - 60)
     again = Shard(machines=[machine("m-0")], disk=shard.disk, clock=shard.clock)
-    assert excluded(again) == {"m-0"}
+    assert reserved(again) == {"m-0"}
     shard.clock.advance(60)
     again.moves.promises.expire()
-    assert not excluded(again)
-    assert not excluded(Shard(machines=[machine("m-0")], disk=shard.disk, clock=shard.clock))
+    assert not reserved(again)
+    assert not reserved(Shard(machines=[machine("m-0")], disk=shard.disk, clock=shard.clock))
 
 
 async def test_a_file_of_an_older_release_promises_nothing() -> None:
     disk = DictDisk()
     disk.files[FILE] = b'[{"instruction_id":"m/drain","move_id":"m","machine_ids":["m-0"]}]'
-    assert not excluded(Shard(machines=[machine("m-0")], disk=disk))
+    assert not reserved(Shard(machines=[machine("m-0")], disk=disk))
 
 
 @pytest.mark.parametrize(
