@@ -27,14 +27,14 @@ from bigfleet.provider import CallError, ProviderClient, Providers, ProviderSite
 from bigfleet.shard.act.actions import Means
 from bigfleet.shard.act.audit_log import AuditLog
 from bigfleet.shard.act.executor import Enqueued, Executor, PoolSettings
-from bigfleet.shard.act.ports import Journal
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order, begun
 from bigfleet.shard.operators.errors import NoSessionError
 from bigfleet.shard.operators.messages import Blob, Instruction
-from bigfleet.shard.state.journal import Entry
+from bigfleet.shard.state.journal import Entry, Journal
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
+from coordinating import DictDisk, inline
 from executing_values import S, machine, record_of
 from sim.loop import virtual_loop
 from sim.ports import SimClock
@@ -263,10 +263,11 @@ class Operators:
         return True
 
 
-class Memory:
+class MemoryJournal(Journal):
     """A journal without a disk."""
 
     def __init__(self) -> None:
+        super().__init__(DictDisk(), inline)
         self.entries: dict[str, Entry] = {}
         self.writes: list[tuple[str, str]] = []
         self.full = False
@@ -308,7 +309,7 @@ class World:
         self.metrics = Counted()
         self.cloud = cloud or Cloud()
         self.operators = Operators(self.clock)
-        self.memory = Memory()
+        self.memory = MemoryJournal()
         self.journal = journal or self.memory
         self.refreshed: list[str] = []
         self.names: dict[str, str] = {}

@@ -16,10 +16,10 @@ from bigfleet.model import Machine, MachineState
 from bigfleet.model.lifecycle import TRANSITIONAL
 from bigfleet.shard.act.backoff import COOLS_OFFERING, Failures
 from bigfleet.shard.act.pending_drains import Drains
-from bigfleet.shard.act.ports import ExecuteMetrics, Journal
+from bigfleet.shard.act.ports import ExecuteMetrics
 from bigfleet.shard.ports import Clock
 from bigfleet.shard.providers.create_failures import class_of_error
-from bigfleet.shard.state.journal import Entry
+from bigfleet.shard.state.journal import Entry, Journal
 
 S = MachineState
 RETRY_SECONDS: Final = 1.0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,15 +23,14 @@ from bigfleet.shard.act.audit_log import AuditLog
 from bigfleet.shard.act.backoff import Failures
 from bigfleet.shard.act.book_listener import JournalKeeper, Watch
 from bigfleet.shard.act.decisions import Decision, Decisions
-from bigfleet.shard.act.fair_queue import Waiting
+from bigfleet.shard.act.fair_queue import FairQueue
 from bigfleet.shard.act.held_back import Withheld, decision_of
 from bigfleet.shard.act.outcomes import ActionFailedError, Outcome, counted_as
 from bigfleet.shard.act.pending_drains import Drains, Grace
-from bigfleet.shard.act.ports import Journal
 from bigfleet.shard.act.rails import units
 from bigfleet.shard.act.settlement import Endings
 from bigfleet.shard.machines.orders import Order
-from bigfleet.shard.state.journal import Entry
+from bigfleet.shard.state.journal import Entry, Journal
 
 _LONGEST_GRACE_SECONDS: Final = 600.0
 _NS: Final = 1e9
@@ -80,10 +78,7 @@ class Executor:
         self._may_act = may_act
         self._settings = settings or PoolSettings()
         self._audit = audit
-        self._waiting = Waiting(self._settings.concurrency)
-        self._begun: deque[Attempt] = deque()
-        """Their turn has come; each will find a worker."""
-        self._ready = asyncio.Semaphore(0)
+        self._queue = FairQueue(self._settings.concurrency)
         self._running = 0
         self._open = True
         self._stopped = asyncio.Event()
@@ -110,7 +105,7 @@ class Executor:
     @property
     def depth(self) -> int:
         """Actions that wait."""
-        return len(self._waiting) + len(self._begun)
+        return len(self._queue)
 
     @property
     def inflight(self) -> int:
@@ -153,7 +148,7 @@ class Executor:
                     grace = None
                     if order.kind is ActionKind.KEEP:
                         grace = self.drains.remove(order.machine)
-                    self._push(Attempt(order, cycle, grace))
+                    self._queue.put(Attempt(order, cycle, grace))
         self._count(accepted, dropped, deduped)
         self._means.traces.decided(accepted, cycle)
         return Enqueued(accepted, dropped, deduped)
@@ -165,15 +160,6 @@ class Executor:
         for machine in machines:
             self._book.hold(machine)
         return True
-
-    def _push(self, attempt: Attempt) -> None:
-        self._waiting.put(attempt)
-        self._begin()
-
-    def _begin(self) -> None:
-        while (attempt := self._waiting.take()) is not None:
-            self._begun.append(attempt)
-            self._ready.release()
 
     def _count(self, accepted: Sequence[Order], dropped: int, deduped: int) -> None:
         for order in accepted:
@@ -233,7 +219,7 @@ class Executor:
         can = self._open and self._may_act() and self.depth < self._settings.queue
         if not can or not self._book.hold(grace.machine):
             return False
-        self._push(Attempt(grace.order, grace.cycle, grace, later=True, drain=True))
+        self._queue.put(Attempt(grace.order, grace.cycle, grace, later=True, drain=True))
         return True
 
     # -- running ---------------------------------------------------------------------------------
@@ -269,9 +255,7 @@ class Executor:
 
     async def _work(self) -> None:
         while True:
-            await self._ready.acquire()
-            if self._begun:
-                await self._run(self._begun.popleft())
+            await self._run(await self._queue.next())
 
     async def _run(self, attempt: Attempt) -> None:
         self._running += 1
@@ -288,12 +272,11 @@ class Executor:
             await self._endings.ask(attempt, failed)
         finally:
             self._running -= 1
-            self._waiting.ended(attempt)
+            self._queue.ended(attempt)
             if again:
-                self._waiting.put(attempt)
+                self._queue.put(attempt)
             else:
                 self._end(attempt, failed)
-            self._begin()
             if not self._running:
                 self._rest.set()
 
@@ -318,10 +301,7 @@ class Executor:
         return more
 
     def _give_up_waiting(self) -> None:
-        begun, self._begun = self._begun, deque()
-        for attempt in begun:
-            self._waiting.ended(attempt)
-        for attempt in (*begun, *self._waiting.drop_all()):
+        for attempt in self._queue.drop_all():
             self._end(attempt, asyncio.CancelledError("the shard stops"))
 
     def _end(self, attempt: Attempt, failed: BaseException | None) -> None:
@@ -341,7 +321,7 @@ class Executor:
 
     def _give_up_on(self, cluster: str) -> None:
         """Its bootstraps are derived again when it is out of its back-off."""
-        for attempt in self._waiting.asking(cluster):
+        for attempt in self._queue.asking(cluster):
             attempt.hopeless = f"cluster {cluster!r} has just failed to deliver bootstrap data"
 
     def _tell(self, decision: Decision) -> None:

@@ -8,7 +8,8 @@ of the workers, two keep fourteen fifteenths together, and whoever comes next fi
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
+from collections import Counter, deque
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count
@@ -31,8 +32,8 @@ def peer_of(attempt: Attempt) -> Peer:
     return "provider", order.provider
 
 
-class Waiting:
-    """Who waits, in the order they came, and for whom those that have begun keep a worker."""
+class FairQueue:
+    """Attempts in the order they came, the workers that wait for one, and who keeps a worker."""
 
     def __init__(self, workers: int) -> None:
         self._free = workers
@@ -42,6 +43,8 @@ class Waiting:
         """The number of the first in each line; a heap, as the lines are."""
         self._waiting = 0
         self._begun: Counter[Peer] = Counter()
+        self._workers: deque[asyncio.Future[None]] = deque()
+        """Workers that wait for an attempt."""
 
     def __len__(self) -> int:
         return self._waiting
@@ -55,9 +58,20 @@ class Waiting:
         if line[0][0] == attempt.number:
             heappush(self._heads, (attempt.number, attempt.peer))
         self._waiting += 1
+        self._wake()
+
+    async def next(self) -> Attempt:
+        """The first that may begin, as soon as there is one; it keeps a worker until `ended`."""
+        while (attempt := self.take()) is None:
+            worker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._workers.append(worker)
+            await worker
+        # One attempt, or one worker that came free, may let more than one begin.
+        self._wake()
+        return attempt
 
     def take(self) -> Attempt | None:
-        """The first that may begin; it keeps a worker until it is said to have ended."""
+        """The first that may begin, or None; it keeps a worker until `ended`."""
         peer = self._next()
         if peer is None:
             return None
@@ -78,6 +92,7 @@ class Waiting:
         self._begun[attempt.peer] -= 1
         if not self._begun[attempt.peer]:
             del self._begun[attempt.peer]
+        self._wake()
 
     def asking(self, cluster: str) -> Iterable[Attempt]:
         """Those that are about to ask this cluster's operator."""
@@ -92,6 +107,13 @@ class Waiting:
         self._heads.clear()
         self._waiting = 0
         return [attempt for _, attempt in dropped]
+
+    def _wake(self) -> None:
+        while self._waiting and self._workers:
+            worker = self._workers.popleft()
+            if not worker.done():
+                worker.set_result(None)
+                return
 
     def _next(self) -> Peer | None:
         """The line whose first has waited longest, of those that may begin; off the heap."""

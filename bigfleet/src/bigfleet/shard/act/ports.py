@@ -1,7 +1,7 @@
 """What executing needs from the other parts of the shard, as small contracts.
 
-The book, the providers and the clock are used as they are. Sessions, the journal, the lister and
-the metrics are known here only by what is called.
+The book, the providers and the clock are used as they are. Sessions, the lister and the metrics
+are known here only by what is called.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Protocol
 
 from bigfleet.model import Machine, Profile
 from bigfleet.shard.operators.messages import Blob, Instruction
-from bigfleet.shard.state.journal import Entry
 
 
 class Sessions(Protocol):
@@ -25,18 +24,6 @@ class Sessions(Protocol):
 
     def send_reclaim(self, cluster: str, instruction: Instruction) -> bool:
         """Whether there is a session that took it."""
-        ...
-
-
-class Journal(Protocol):
-    """What survives a restart; each call returns when it is on disk, or raises OSError."""
-
-    async def remember(self, machine_id: str, entry: Entry) -> None:
-        """From now on this is known of the machine."""
-        ...
-
-    async def forget(self, machine_id: str) -> None:
-        """Nothing is; nothing happens when nothing was."""
         ...
 
 

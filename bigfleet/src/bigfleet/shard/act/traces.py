@@ -103,10 +103,10 @@ class _Known:
 
 
 class ShardTraces:
-    """Records the spans of one shard. `asked_at` tells when the present cycle began."""
+    """Records the spans of one shard. `read_unix_ns` tells when the present cycle began."""
 
-    def __init__(self, spans: Spans, clock: Clock, asked_at: Callable[[], int]) -> None:
-        self._spans, self._clock, self._asked_at = spans, clock, asked_at
+    def __init__(self, spans: Spans, clock: Clock, read_unix_ns: Callable[[], int]) -> None:
+        self._spans, self._clock, self._read_unix_ns = spans, clock, read_unix_ns
         self._clusters: dict[str, SpanRef] = {}
         """The roll-up that last changed a cluster's rows."""
         self._machines: dict[str, _Known] = {}
@@ -141,7 +141,7 @@ class ShardTraces:
             if above not in decisions:
                 decisions[above] = self._spans.child(above)
                 keys: Attributes = {"bigfleet.cycle": cycle, "bigfleet.cluster": order.cluster}
-                decision = Span("decide", decisions[above], above, self._asked_at(), now, keys)
+                decision = Span("decide", decisions[above], above, self._read_unix_ns(), now, keys)
                 self._spans.record(decision)
             parent = decisions[above]
             origin = known.origin if known else parent

@@ -14,7 +14,7 @@ import asyncio
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -22,7 +22,8 @@ from bigfleet.decision import Carry, ClockSet, DecisionCancelledError, Engine, P
 from bigfleet.decision.work_budget import weights_of
 from bigfleet.model.columns import Demand, MachineColumns, Symbols
 from bigfleet.observe.cycles import CycleRecord
-from bigfleet.shard.act.rails import portions
+from bigfleet.shard.act.executor import Enqueued
+from bigfleet.shard.act.rails import Admitted, portions
 from bigfleet.shard.decide.orders import beyond_budget, orders_of, settle_credits
 from bigfleet.shard.decide.watchdog import DecisionWatchdog
 from bigfleet.shard.machines.book import Book
@@ -55,7 +56,7 @@ class Outcome:
     orders: Sequence[Order]
     """What is really done; what rails held back is not in it."""
     machine_changes: int
-    asked_at: int
+    read_unix_ns: int
     """When the demand it decided on was read, in Unix nanoseconds."""
     carry: Carry
     """What was remembered when it was decided."""
@@ -72,12 +73,8 @@ class Inputs(Protocol):
         """The settings of this cycle."""
         ...
 
-    async def tidied(self, carry: Carry) -> Carry:
-        """Forget what nothing goes by any more; the carry in the numbers that hold now."""
-        ...
-
-    def carried(self, carry: Carry) -> Carry:
-        """The carry, with what happened since the last cycle worked in."""
+    async def carried_over(self, carry: Carry) -> Carry:
+        """The carry with what failed since the last cycle, in the numbers that hold now."""
         ...
 
     async def merge(self) -> int:
@@ -88,16 +85,8 @@ class Inputs(Protocol):
 class Outputs(Protocol):
     """Where a cycle's decisions go."""
 
-    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
-        """The orders that rails let through; so many more reclaims the cap held back."""
-        ...
-
-    def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
-        """Queue orders; those that were taken, each of them holding its machine."""
-        ...
-
-    async def tell_withheld(self, cycle: int) -> None:
-        """Tell what rails do not let happen, other tasks having their turns in between."""
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Admitted:
+        """What rails let through and what not; so many more reclaims the cap held back."""
         ...
 
     def show(self, outcome: Outcome) -> int:
@@ -106,6 +95,14 @@ class Outputs(Protocol):
 
     def finished(self, record: CycleRecord) -> None:
         """The cycle is over."""
+        ...
+
+
+class OrderQueue(Protocol):
+    """Who executes orders."""
+
+    def enqueue(self, orders: Sequence[Order], cycle: int) -> Enqueued:
+        """Queue the orders of a cycle; the accepted ones hold their machines."""
         ...
 
 
@@ -120,6 +117,9 @@ class Cycle:
     offload: Offload
     timer: Callable[[], float]
     cpu: Callable[[], float]
+    queue: OrderQueue
+    hold_back: Callable[[Sequence[tuple[Order, str]], int], Awaitable[None]]
+    """Makes known what a cycle decided and rails do not let happen, each with the reason."""
     restamped: Callable[[bytes], None]
     """Writes down which machines count for another need from now on."""
     watchdog: DecisionWatchdog
@@ -128,7 +128,7 @@ class Cycle:
     carry: Carry = field(default_factory=Carry)
     _symbols: Symbols | None = None
     """Those the engine has decided in: what it keeps between cycles are numbers of theirs."""
-    asked_at: int = 0
+    read_unix_ns: int = 0
     """When the demand of the last cycle was read, in Unix nanoseconds."""
     _stopping: bool = False
     _last: tuple[int, float] | None = None
@@ -143,9 +143,9 @@ class Cycle:
         """One cycle, from merging to enqueueing; None where its decision was discarded."""
         begin, cpu_begin, started = self.timer(), self.cpu(), self.clock.now()
         self.number += 1
-        self.asked_at = started
+        self.read_unix_ns = started
         marks = [begin]
-        carry = self.inputs.carried(await self.inputs.tidied(self.carry))
+        carry = await self.inputs.carried_over(self.carry)
         demand = await self.inputs.demand(carry)
         marks.append(self.timer())
         changes = await self.inputs.merge()
@@ -168,13 +168,13 @@ class Cycle:
         self._note_frozen(carry, plan)
         self.carry = plan.carry
         marks.append(self.timer())
-        permitted = self.outputs.permit(orders, policy, capped)
+        admitted = self.outputs.permit(orders, policy, capped)
         settle_credits(plan, self.book)
         marks.append(self.timer())
-        accepted = await self._hand_over(permitted)
+        accepted = await self._hand_over(admitted.orders)
         self.restamped(restamps)
         marks.append(self.timer())
-        await self.outputs.tell_withheld(self.number)
+        await self.hold_back(admitted.withheld, self.number)
         unmet = self.outputs.show(
             Outcome(self.number, trigger, now, plan, policy, accepted, changes, started, carry)
         )
@@ -238,7 +238,7 @@ class Cycle:
         """Queue orders in portions; those that were taken, told to everybody before they run."""
         accepted: list[Order] = []
         for portion in portions(orders, _AT_ONCE):
-            taken = self.outputs.accept(portion, self.number)
+            taken = self.queue.enqueue(portion, self.number).accepted
             self.book.begin(taken)
             accepted.extend(taken)
             await asyncio.sleep(0)

@@ -97,12 +97,9 @@ class CycleInputs:
             paused=self.rails.pause.on,
         )
 
-    async def tidied(self, carry: Carry) -> Carry:
-        """Forget what nothing goes by any more; the carry in the numbers that hold now."""
-        return await self.forgetting.tidied(carry)
-
-    def carried(self, carry: Carry) -> Carry:
-        """The carry, with what happened since the last cycle worked in."""
+    async def carried_over(self, carry: Carry) -> Carry:
+        """The carry with what failed since the last cycle, in the numbers that hold now."""
+        carry = await self.forgetting.tidied(carry)
         return remembered(carry, self.executor.failures.take_events())
 
     async def merge(self) -> int:

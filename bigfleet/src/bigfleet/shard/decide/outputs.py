@@ -15,7 +15,7 @@ from bigfleet.observe.ages import TransitionAges
 from bigfleet.observe.cycles import CycleRecord, CycleRing
 from bigfleet.observe.shard import ShardMetrics
 from bigfleet.shard.act.executor import Executor
-from bigfleet.shard.act.rails import Rails
+from bigfleet.shard.act.rails import Admitted, Rails
 from bigfleet.shard.decide.cycle import Outcome
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.explain.attribution import attribute_phases, attribute_plan
@@ -70,8 +70,6 @@ class CycleOutputs:
     changed_rows: dict[str, int] = field(default_factory=dict)
     """Rows that came, changed and went since the last cycle, by the catalogue's names."""
     _started: float = 0.0
-    _withheld: list[tuple[Order, str]] = field(default_factory=list)
-    """What this cycle decided and rails do not let happen."""
 
     def __post_init__(self) -> None:
         self._started = self.clock.monotonic() - self.age
@@ -79,21 +77,12 @@ class CycleOutputs:
         self.ages = TransitionAges(self._steady)
         self.book.on_change.append(self.ages)
 
-    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
-        """The orders that rails let through; so many more reclaims the cap held back."""
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Admitted:
+        """What rails let through and what not; so many more reclaims the cap held back."""
         admitted = self.rails.admit(orders, policy.reclaim_budget or {}, capped)
-        self._withheld = admitted.withheld
         if admitted.deferred and self.rails.may_act():
             self.again()
-        return admitted.orders
-
-    def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
-        """Queue orders; those that were taken, each of them holding its machine."""
-        return self.executor.enqueue(orders, cycle).accepted
-
-    async def tell_withheld(self, cycle: int) -> None:
-        """Tell what rails do not let happen."""
-        await self.executor.withheld.take(self._withheld, cycle)
+        return admitted
 
     def show(self, outcome: Outcome) -> int:
         """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
@@ -102,7 +91,7 @@ class CycleOutputs:
         if self.ledger.update(told.plan, self.clock.monotonic()):
             self.escalate()
         if len(self.asked):
-            self.asked.decided(outcome.orders, self.ledger.unmet(), outcome.asked_at)
+            self.asked.decided(outcome.orders, self.ledger.unmet(), outcome.read_unix_ns)
         decided_on = Situation(plan.fleet, plan.demand, policy, outcome.carry, now)
         basis = Basis(decided_on, plan, told.vain, told.failing)
         self.views = NeedViews(outcome.number, now, told.plan, policy, self.ledger.ages, basis)
@@ -118,7 +107,9 @@ class CycleOutputs:
         }
         self.metrics.decided(plan, policy, now, self.ledger.counts(), self.ages.oldest(), phantoms)
         self.metrics.occ(plan.counters, int((plan.claimed >= 0).sum()))
-        unforced = self.forced.unforced(plan, policy, now, self._lost(outcome), outcome.asked_at)
+        unforced = self.forced.unforced(
+            plan, policy, now, self._lost(outcome), outcome.read_unix_ns
+        )
         self.metrics.reclaims_unforced(unforced)
         self.metrics.clusters_frozen(len(plan.frozen))
         self.metrics.stockouts_cooling(len(plan.carry.cooling(now)))

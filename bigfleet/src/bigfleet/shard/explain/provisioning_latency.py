@@ -40,7 +40,9 @@ class Asked:
         for fingerprint, _, _ in changes.added:
             self._since.setdefault((cluster, fingerprint), (now, came))
 
-    def decided(self, orders: Iterable[Order], unmet: Collection[Asking], asked_at: int) -> None:
+    def decided(
+        self, orders: Iterable[Order], unmet: Collection[Asking], read_unix_ns: int
+    ) -> None:
         """A cycle that read its demand then gave these orders and left these unmet."""
         if not self._since:
             return
@@ -48,7 +50,7 @@ class Asked:
         ordered = {(stamp.cluster, stamp.fingerprint) for stamp in stamps}
         self._ordered |= ordered & self._since.keys()
         for asking, (_, came) in list(self._since.items()):
-            if came < asked_at and asking not in self._ordered and asking not in unmet:
+            if came < read_unix_ns and asking not in self._ordered and asking not in unmet:
                 self._end(asking)
 
     def changed(self, before: Machine | None, after: Machine | None) -> None:

@@ -54,13 +54,13 @@ class Forced:
         self._gangs.update(((cluster, group), now) for group in groups if group)
 
     def changed(
-        self, before: Machine | None, after: Machine | None, now: int, asked_at: int
+        self, before: Machine | None, after: Machine | None, now: int, read_unix_ns: int
     ) -> None:
         """A machine changed; supply that returns makes its replacement surplus.
 
-        `asked_at` is when the demand was read by which machines are ordered now.
+        `read_unix_ns` is when the demand was read by which machines are ordered now.
         """
-        ordered = self._ordered(before, after, asked_at)
+        ordered = self._ordered(before, after, read_unix_ns)
         if after is None or after.state not in BOUND or not after.cluster:
             return
         if before is None or before.state is S.FAILED:
@@ -69,15 +69,15 @@ class Forced:
             # Wanted when it was ordered: with it one is surplus that was claimed until now.
             self._reason_at[after.cluster] = now
 
-    def _ordered(self, before: Machine | None, after: Machine | None, asked_at: int) -> int:
+    def _ordered(self, before: Machine | None, after: Machine | None, read_unix_ns: int) -> int:
         """By which demand a machine was ordered: when that was read."""
         known = after or before
         assert known is not None
         if after is not None and after.state in _ON_ITS_WAY:
-            return self._ordered_at.setdefault(known.id, asked_at)
+            return self._ordered_at.setdefault(known.id, read_unix_ns)
         if after is not None and after.state is S.IDLE and after.stamp is not None:
-            return self._ordered_at.get(known.id, asked_at)
-        return self._ordered_at.pop(known.id, asked_at)
+            return self._ordered_at.get(known.id, read_unix_ns)
+        return self._ordered_at.pop(known.id, read_unix_ns)
 
     def unforced(
         self,
@@ -85,14 +85,18 @@ class Forced:
         policy: Policy,
         now: int,
         reclaimed: I64 | None = None,
-        asked_at: int | None = None,
+        read_unix_ns: int | None = None,
     ) -> int:
         """How many reclaims nothing forced. Call it once for every cycle.
 
-        `reclaimed` are the rows really reclaimed; without it those the plan asks for. `asked_at` is
-        when its demand was read: what was asked for after that, the plan does not know.
+        `reclaimed` are the rows really reclaimed; without it those the plan asks for. The plan's
+        demand was read at `read_unix_ns`: it does not know of later requests.
         """
-        self._note(plan.carry.unclaimed_since, now, now if asked_at is None else asked_at)
+        self._note(
+            plan.carry.unclaimed_since,
+            now,
+            now if read_unix_ns is None else read_unix_ns,
+        )
         self._note_taken(plan.fleet, plan.stamps, now)
         self._note_taken(plan.fleet, plan.preempted_for, now)
         actions, fleet = plan.actions, plan.fleet
@@ -133,10 +137,10 @@ class Forced:
             old = fleet.symbols.stamp(identity, 0)
             self.gangs_changed(old.cluster, [old.group], now)
 
-    def _note(self, since: I64, now: int, asked_at: int) -> None:
+    def _note(self, since: I64, now: int, read_unix_ns: int) -> None:
         grown = np.zeros(len(since), np.int64)
         known = min(len(grown), len(self._last_claimed))
         grown[:known] = self._last_claimed[:known]
         # Nobody claims it since this cycle, so somebody did in the one before.
         grown[since == now] = self._last_cycle
-        self._last_claimed, self._last_cycle = grown, asked_at
+        self._last_claimed, self._last_cycle = grown, read_unix_ns

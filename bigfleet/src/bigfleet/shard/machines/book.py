@@ -156,8 +156,10 @@ class Book:
 
     # -- what providers say ----------------------------------------------------------------------
 
-    def take(self, machine: Machine, asked_at: float | None = None, *, own: bool = False) -> Taken:
-        """An observed, valid record; `asked_at` is when it was asked for, by the monotonic clock.
+    def take(
+        self, machine: Machine, sent_monotonic_s: float | None = None, *, own: bool = False
+    ) -> Taken:
+        """An observed, valid record, in answer to a request sent at `sent_monotonic_s`.
 
         `own` is the answer to the action that holds the machine.
         """
@@ -168,7 +170,9 @@ class Book:
             self._waiting.append(machine)
             return Taken(Seen.ASIDE)
         known = self.get(machine.id)
-        doubtful = known is not None and not own and self._may_be_stale(machine.id, asked_at)
+        doubtful = (
+            known is not None and not own and self._may_be_stale(machine.id, sent_monotonic_s)
+        )
         if known is not None and doubtful and not ends_transition(known, machine):
             return Taken(Seen.STALE)
         return self._put(known, merge(known, machine, self._clock.now()))
@@ -356,8 +360,11 @@ class Book:
         for listener in self.on_change:
             listener(before, after)
 
-    def _may_be_stale(self, machine_id: str, asked_at: float | None) -> bool:
-        return asked_at is not None and self._acted.get(machine_id, asked_at) > asked_at
+    def _may_be_stale(self, machine_id: str, sent_monotonic_s: float | None) -> bool:
+        return (
+            sent_monotonic_s is not None
+            and self._acted.get(machine_id, sent_monotonic_s) > sent_monotonic_s
+        )
 
     def _brings_a_name(self, machine: Machine) -> bool:
         """Whether taking a record would make the symbols or the labels' values grow."""

@@ -48,7 +48,7 @@ class Answer:
     """Records of one provider that are news, or the end of a List."""
 
     provider: str
-    asked_at: float
+    sent_monotonic_s: float
     """By the monotonic clock."""
     asked: int = 0
     """Number of the question; 0 for a Get."""

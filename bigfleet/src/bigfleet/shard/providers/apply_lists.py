@@ -192,7 +192,7 @@ class Merger:
         if walk is not None and row >= 0:
             walk.saw(row)
         try:
-            taken = book.take(machine, answer.asked_at)
+            taken = book.take(machine, answer.sent_monotonic_s)
         except InventoryError as error:
             self._refuse(
                 feed, walk, RefusedRecord(machine.id, MachineError(str(error))), digest, into

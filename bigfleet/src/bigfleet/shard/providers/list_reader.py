@@ -94,14 +94,14 @@ class Asking:
         since = back_to = b"" if walk else feed.since()
         for _ in range(_MOST_PAGES):
             most = 0 if feed.continues is False else self._page
-            asked_at = self._clock.monotonic()
+            sent_monotonic_s = self._clock.monotonic()
             async with feed.client.list_raw(max_results=most, since=since) as payload:
                 found = await self._find(feed, payload)
                 revision = found.page.revision
                 goes_on = bool(most) and len(found) == most
                 if goes_on and not await self._continues(feed, since, revision):
                     continue
-                answer = Answer(feed.name, asked_at, feed.asked, back_to, walk=walk)
+                answer = Answer(feed.name, sent_monotonic_s, feed.asked, back_to, walk=walk)
                 await self._bring(feed, found, answer, ends=not goes_on)
             if not goes_on:
                 feed.has_cursor = bool(revision)
@@ -143,12 +143,16 @@ class Asking:
         """
         news = await self._news(feed, found, answer.walk)
         if found.doubled:
-            doubles = Answer(answer.provider, answer.asked_at, answer.asked, answer.since)
+            doubles = Answer(answer.provider, answer.sent_monotonic_s, answer.asked, answer.since)
             doubles.doubled = found.doubled
             await self._put(doubles)
         for start in range(0, len(news), PART):
             part = Answer(
-                answer.provider, answer.asked_at, answer.asked, answer.since, walk=answer.walk
+                answer.provider,
+                answer.sent_monotonic_s,
+                answer.asked,
+                answer.since,
+                walk=answer.walk,
             )
             for at in range(start, min(start + PART, len(news)), _DECODED):
                 piece = news[at : min(at + _DECODED, start + PART)]

@@ -171,6 +171,7 @@ class Shard:
         )  # fmt: skip
         self.cycle = Cycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
+            self.executor, self.executor.withheld.take,
             restamped=self.restamps.add, engine=Engine(clock=world.timer),
             watchdog=DecisionWatchdog(clock, tuning.max_decision_seconds),
         )  # fmt: skip
@@ -293,7 +294,7 @@ class Shard:
         self.sessions.on_close.append(self.outputs.session_ended)
 
     def _changed(self, before: Machine | None, after: Machine | None) -> None:
-        self.forced.changed(before, after, self.world.clock.now(), self.cycle.asked_at)
+        self.forced.changed(before, after, self.world.clock.now(), self.cycle.read_unix_ns)
         known = after or before
         if known is not None and (after is None or not after.cluster):
             self.observed.forget(known.id)
@@ -324,7 +325,7 @@ class Shard:
         return Standing(term, self.epoch)
 
     def _traced(self, spans: Spans, rollups: RollUps) -> ShardTraces:
-        traces = ShardTraces(spans, self.world.clock, lambda: self.cycle.asked_at)
+        traces = ShardTraces(spans, self.world.clock, lambda: self.cycle.read_unix_ns)
         rollups.on_taken.append(traces.rolled_up)
         self.book.on_change.append(traces.changed)
         return traces

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bigfleet.decision import ActionKind
 from bigfleet.shard.act.attempts import NOBODY, Attempt, Peer
 from bigfleet.shard.act.executor import PoolSettings
-from bigfleet.shard.act.fair_queue import SHARE, Waiting, peer_of
+from bigfleet.shard.act.fair_queue import SHARE, FairQueue, peer_of
 from bigfleet.shard.act.outcomes import Outcome
 from bigfleet.shard.operators.messages import Blob
 from executing import World, passes, run
@@ -23,7 +23,7 @@ def attempt(kind: ActionKind = K.BOOTSTRAP, cluster: str = "c-1", *, blob: bool 
     return Attempt(order(kind, "m", cluster), 1, blob=BLOB if blob else None)
 
 
-def begin_all(waiting: Waiting) -> list[Attempt]:
+def begin_all(waiting: FairQueue) -> list[Attempt]:
     found = []
     while (one := waiting.take()) is not None:
         found.append(one)
@@ -47,7 +47,7 @@ def test_a_step_waits_for_one_peer(waits: Attempt, peer: Peer) -> None:
 
 
 def test_one_cluster_leaves_an_eighth_of_the_workers_to_others() -> None:
-    waiting = Waiting(64)
+    waiting = FairQueue(64)
     for _ in range(1_000):
         waiting.put(attempt(cluster="mute"))
     assert len(begin_all(waiting)) == 56
@@ -57,7 +57,7 @@ def test_one_cluster_leaves_an_eighth_of_the_workers_to_others() -> None:
 
 
 def test_however_many_hang_somebody_else_finds_a_worker() -> None:
-    waiting = Waiting(64)
+    waiting = FairQueue(64)
     for number in range(6_400):
         waiting.put(attempt(cluster=f"mute-{number % 50}"))
     begin_all(waiting)
@@ -67,7 +67,7 @@ def test_however_many_hang_somebody_else_finds_a_worker() -> None:
 
 
 def test_a_single_worker_serves_everybody_in_turn() -> None:
-    waiting = Waiting(1)
+    waiting = FairQueue(1)
     first, second = attempt(), attempt(K.PROVISION)
     waiting.put(first)
     waiting.put(second)
@@ -77,7 +77,7 @@ def test_a_single_worker_serves_everybody_in_turn() -> None:
 
 
 def test_who_comes_back_for_a_second_step_keeps_his_place() -> None:
-    waiting = Waiting(1)
+    waiting = FairQueue(1)
     early, late = attempt(), attempt(K.PROVISION)
     waiting.put(early)
     waiting.put(late)
@@ -89,7 +89,7 @@ def test_who_comes_back_for_a_second_step_keeps_his_place() -> None:
 
 
 def test_what_is_dropped_comes_in_its_order() -> None:
-    waiting = Waiting(1)
+    waiting = FairQueue(1)
     attempts = [attempt(), attempt(K.PROVISION), attempt(cluster="c-2"), attempt()]
     for one in attempts:
         waiting.put(one)
@@ -110,7 +110,7 @@ def _made(peer: str) -> Attempt:
 @given(workers=st.integers(1, 20), steps=STEPS)
 def test_the_first_that_may_begin_is_taken(workers: int, steps: list[tuple[str, str]]) -> None:
     """Against a list that is searched from its beginning."""
-    waiting = Waiting(workers)
+    waiting = FairQueue(workers)
     line: list[Attempt] = []
     begun: list[Attempt] = []
     for what, peer in steps:

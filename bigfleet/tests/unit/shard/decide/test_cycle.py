@@ -10,6 +10,8 @@ from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Need, P
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.observe.cycles import CycleRecord
+from bigfleet.shard.act.executor import Enqueued
+from bigfleet.shard.act.rails import Admitted
 from bigfleet.shard.decide.cycle import PHASES, Cycle, Outcome
 from bigfleet.shard.decide.watchdog import FIRST_HOLD_SECONDS, DecisionWatchdog
 from bigfleet.shard.machines.book import Book
@@ -43,6 +45,7 @@ class World:
         self.cycle = Cycle(
             book=self.book, inputs=self, outputs=self, clock=self.clock,
             offload=self.offload, timer=self.clock.monotonic, cpu=self.clock.monotonic,
+            queue=self, hold_back=self.hold_back,
             restamped=self.restamps.append, watchdog=DecisionWatchdog(self.clock, seconds=5.0),
         )  # fmt: skip
 
@@ -66,26 +69,23 @@ class World:
     def policy(self) -> Policy:
         return Policy()
 
-    async def tidied(self, carry: Carry) -> Carry:
+    async def carried_over(self, carry: Carry) -> Carry:
         return carry
 
-    def carried(self, carry: Carry) -> Carry:
-        return carry
-
-    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Sequence[Order]:
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Admitted:
         self.capped = capped
-        return orders
+        return Admitted(list(orders))
 
-    def accept(self, orders: Sequence[Order], cycle: int) -> Sequence[Order]:
+    def enqueue(self, orders: Sequence[Order], cycle: int) -> Enqueued:
         fresh = []
         for order in orders:
             known = self.book.get(order.machine)
             if known is not None and known.state is STARTS_IN[order.kind]:
                 fresh.append(order)
-        return fresh
+        return Enqueued(fresh)
 
-    async def tell_withheld(self, cycle: int) -> None:
-        """Nothing is withheld here."""
+    async def hold_back(self, orders: Sequence[tuple[Order, str]], cycle: int) -> None:
+        assert not orders
 
     def show(self, outcome: Outcome) -> int:
         self.seen.append(outcome)

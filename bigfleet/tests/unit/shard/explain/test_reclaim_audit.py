@@ -128,12 +128,12 @@ def test_a_roll_up_that_came_while_a_cycle_ran_explains_what_the_next_one_does()
 
     def cycle(need: Need) -> int:
         demand = Demand.of([need], {"c-1": ClusterFacts()}, world.symbols)
-        asked_at, world.now = world.now, world.now + SECOND
+        read_unix_ns, world.now = world.now, world.now + SECOND
         plan: Plan = Engine().decide(
             world.inventory.snapshot(), demand, Policy(), world.carry, world.now
         )
         world.carry = plan.carry
-        return world.forced.unforced(plan, Policy(), world.now, None, asked_at)
+        return world.forced.unforced(plan, Policy(), world.now, None, read_unix_ns)
 
     assert cycle(NEED) == 0
     world.forced.asked_for_less("c-1", world.now - SECOND // 2)

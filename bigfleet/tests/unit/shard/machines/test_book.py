@@ -89,13 +89,13 @@ def test_an_old_record_put_aside_is_forgotten_when_the_action_ends() -> None:
 
 def test_a_list_asked_for_before_an_action_ended_cannot_undo_it() -> None:
     world = World(machine())
-    asked_at = world.clock.monotonic()
+    sent_monotonic_s = world.clock.monotonic()
     world.clock.advance(1)
     world.book.hold("m-1")
     world.book.start("m-1", S.CONFIGURING, "c-1", STAMP)
     world.book.free("m-1")
-    assert world.book.take(machine(S.IDLE), asked_at).seen is Seen.STALE
-    assert world.book.take(machine(S.CONFIGURED), asked_at).delivered
+    assert world.book.take(machine(S.IDLE), sent_monotonic_s).seen is Seen.STALE
+    assert world.book.take(machine(S.CONFIGURED), sent_monotonic_s).delivered
 
 
 def test_a_list_asked_for_later_is_believed() -> None:
