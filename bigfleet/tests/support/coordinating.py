@@ -156,7 +156,7 @@ class Shard:
         self.moves = Moves(
             shard_id,
             self.book,
-            self.book.inventory.snapshot,
+            self.book.snapshot,
             self.ownership,
             self.remembered,
             self._preempt,

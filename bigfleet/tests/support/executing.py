@@ -28,7 +28,7 @@ from bigfleet.shard.act.actions import Means
 from bigfleet.shard.act.audit_log import AuditLog
 from bigfleet.shard.act.executor import Enqueued, Executor, PoolSettings
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.machines.orders import Order, begun
+from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.operators.errors import NoSessionError
 from bigfleet.shard.operators.messages import Blob, Instruction
 from bigfleet.shard.state.journal import Entry, Journal
@@ -393,13 +393,7 @@ class World:
     def hand_over(self, *orders: Order, cycle: int = 1) -> Enqueued:
         """What a cycle does with orders."""
         taken = self.executor.enqueue(orders, cycle)
-        changes = []
-        for order in taken.accepted:
-            before = self.book.get(order.machine)
-            assert before is not None
-            changes.append((before, begun(before, order, self.clock.now())))
-        self.book.inventory.put_many([after for _, after in changes])
-        self.book.tell(changes)
+        self.book.begin(taken.accepted)
         return taken
 
     async def settled(self) -> None:

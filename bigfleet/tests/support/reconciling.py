@@ -260,7 +260,7 @@ class Shard:
 
     def states(self) -> dict[str, int]:
         """The state of every machine in the book."""
-        return {machine.id: int(machine.state) for machine in self.book.inventory}
+        return {machine.id: int(machine.state) for machine in self.book}
 
 
 @asynccontextmanager

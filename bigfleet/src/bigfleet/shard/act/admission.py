@@ -32,8 +32,8 @@ class Admission:
 
     def fitting(self, orders: Sequence[Order]) -> set[Fit]:
         """The machines, and what may be done to them, of orders that still fit."""
-        inventory, fleet = self._book.inventory, self._book.inventory.snapshot()
-        found = [(order, inventory.row(order.machine)) for order in orders]
+        fleet = self._book.snapshot()
+        found = [(order, self._book.row(order.machine)) for order in orders]
         found = [(order, row) for order, row in found if row >= 0]
         rows = [row for _, row in found]
         states, flags = fleet.state[rows].tolist(), fleet.flags[rows].tolist()

@@ -152,7 +152,7 @@ class Cycle:
         marks.append(self.timer())
         now = self.clock.now()
         carry = self._set_right(carry, now)
-        fleet, policy = self.book.inventory.snapshot(), self.inputs.policy()
+        fleet, policy = self.book.snapshot(), self.inputs.policy()
         if self.watchdog:
             frozen = self.watchdog.frozen(weights_of(fleet, demand))
             policy = replace(policy, frozen=frozen)

@@ -157,7 +157,7 @@ class CycleInputs:
 
 def configured_per_cluster(book: Book) -> dict[str, int]:
     """How many Configured machines each cluster has."""
-    fleet = book.inventory.snapshot()
+    fleet = book.snapshot()
     bound = fleet.cluster[(fleet.state == MachineState.CONFIGURED) & (fleet.cluster >= 0)]
     counts = np.bincount(bound, minlength=len(book.symbols.clusters))
     return {
@@ -169,7 +169,7 @@ def configured_per_cluster(book: Book) -> dict[str, int]:
 
 def bound_capacity(book: Book, cluster: str) -> dict[str, float]:
     """What the machines bound to a cluster offer, in units per resource."""
-    fleet = book.inventory.snapshot()
+    fleet = book.snapshot()
     number = book.symbols.clusters.find(cluster)
     mine = (fleet.cluster == number) & np.isin(fleet.state, list(BOUND))
     if number < 0 or not mine.any():

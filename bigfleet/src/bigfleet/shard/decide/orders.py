@@ -95,12 +95,12 @@ def settle_credits(plan: Plan, book: Book) -> None:
     alone = ~np.isin(given.machine, plan.actions.machine)
     rows = given.machine[alone].astype(np.int64)
     still = _unchanged(book, plan.fleet, rows)
-    book.inventory.stamp(rows[still], given.identity[alone][still], given.sequence[alone][still])
+    book.stamp_rows(rows[still], given.identity[alone][still], given.sequence[alone][still])
 
 
 def _unchanged(book: Book, fleet: MachineColumns, rows: I64) -> npt.NDArray[np.bool_]:
     """Which rows still hold the machine they held, in the state and cluster it was in."""
-    now = book.inventory.snapshot()
+    now = book.snapshot()
     same: npt.NDArray[np.bool_] = (now.state[rows] == fleet.state[rows]) & (
         now.cluster[rows] == fleet.cluster[rows]
     )

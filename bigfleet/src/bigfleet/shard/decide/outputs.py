@@ -87,7 +87,7 @@ class CycleOutputs:
     def show(self, outcome: Outcome) -> int:
         """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
         plan, policy, now = outcome.plan, outcome.policy, outcome.now
-        told = self.unserved.told(plan, self.executor.failures.trouble(), self.book.inventory.row)
+        told = self.unserved.told(plan, self.executor.failures.trouble(), self.book.row)
         if self.ledger.update(told.plan, self.clock.monotonic()):
             self.escalate()
         if len(self.asked):
@@ -125,7 +125,7 @@ class CycleOutputs:
     def _lost(self, outcome: Outcome) -> I64:
         """The rows of machines that are really reclaimed."""
         rows = [
-            self.book.inventory.row(order.machine)
+            self.book.row(order.machine)
             for order in outcome.orders
             if order.kind is ActionKind.RECLAIM
         ]

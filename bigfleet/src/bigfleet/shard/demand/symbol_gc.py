@@ -61,7 +61,7 @@ class Forgetting:
         )
 
     def _used(self) -> I64:
-        fleet = self.book.inventory.snapshot()
+        fleet = self.book.snapshot()
         numbers = np.concatenate([fleet.stamp, fleet.leaving_for, self.needs.identities()])
         return np.unique(numbers[numbers >= 0]).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""The machines as this shard knows them, and who is told when one changes.
+"""The machines as this shard knows them: the only writer of their columns.
 
 Every change of a machine goes through here, whether the shard causes it or a provider reports it:
 so there is one place that keeps an action and an answer from crossing. While an action on a
@@ -15,7 +15,7 @@ Columns are the inventory's; what nodes are called and what clusters say of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -26,7 +26,7 @@ import numpy.typing as npt
 from bigfleet.decision import ClockSet
 from bigfleet.inventory import Inventory
 from bigfleet.model import Departure, Machine, MachineState, Stamp
-from bigfleet.model.columns import Symbols
+from bigfleet.model.columns import MachineColumns, Symbols
 from bigfleet.model.lifecycle import BOUND, check_move
 from bigfleet.shard.machines.merge_record import Merged, ends_transition, merge
 from bigfleet.shard.machines.orders import Order, begun
@@ -34,6 +34,7 @@ from bigfleet.shard.ports import Clock
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 S = MachineState
 OnChange = Callable[[Machine | None, Machine | None], None]
 
@@ -75,7 +76,7 @@ class Book:
 
     def __init__(self, symbols: Symbols, clock: Clock) -> None:
         self.symbols = symbols
-        self.inventory = Inventory(symbols)
+        self._inventory = Inventory(symbols)
         self.on_change: list[OnChange] = []
         self._clock = clock
         self._busy: set[str] = set()
@@ -91,31 +92,51 @@ class Book:
     # -- reading ---------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self.inventory)
+        return len(self._inventory)
 
     def __contains__(self, machine_id: object) -> bool:
-        return machine_id in self.inventory
+        return machine_id in self._inventory
 
     def get(self, machine_id: str) -> Machine | None:
         """A machine as it is known now."""
-        return self.inventory.get(machine_id)
+        return self._inventory.get(machine_id)
+
+    def __iter__(self) -> Iterator[Machine]:
+        return iter(self._inventory)
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of a column."""
+        return self._inventory.version
+
+    def snapshot(self) -> MachineColumns:
+        """The columns as they are now, whatever changes later."""
+        return self._inventory.snapshot()
+
+    def row(self, machine_id: str) -> int:
+        """Where a machine stands in the columns; -1 where it is not known."""
+        return self._inventory.row(machine_id)
+
+    def id_of(self, row: int) -> str:
+        """The machine of a row."""
+        return self._inventory.id_of(row)
 
     def rows_of_provider(self, provider: str) -> I64:
         """The rows of a provider's machines."""
-        fleet, rows = self.inventory.snapshot(), self.inventory.rows()
+        fleet, rows = self._inventory.snapshot(), self._inventory.rows()
         theirs = np.array([pool[0] == provider for pool in fleet.classes.pools], np.bool_)
         return rows[theirs[fleet.classes.pool[fleet.cls[rows]]]] if len(theirs) else rows
 
     def ids_of_provider(self, provider: str) -> list[str]:
         """The ids of a provider's machines."""
-        return [self.inventory.id_of(row) for row in self.rows_of_provider(provider).tolist()]
+        return [self._inventory.id_of(row) for row in self.rows_of_provider(provider).tolist()]
 
     def bound(self, cluster: str) -> list[str]:
         """The machines bound to a cluster or stamped for it."""
         number = self.symbols.clusters.find(cluster)
         if number < 0:
             return []
-        fleet = self.inventory.snapshot()
+        fleet = self._inventory.snapshot()
         mine = fleet.cluster == number
         if self.symbols.identity_count:
             whose = self.symbols.identity_column("cluster")
@@ -177,12 +198,20 @@ class Book:
             return Taken(Seen.STALE)
         return self._put(known, merge(known, machine, self._clock.now()))
 
+    def insert(self, machines: Sequence[Machine]) -> I64:
+        """Machines that are new, all at once; their rows. InventoryError changes nothing."""
+        rows = self._inventory.put_many(machines)
+        # Sorts these few in among the others now; the next reader would have to wait for all.
+        self._inventory.snapshot()
+        self._written((None, machine) for machine in machines)
+        return rows
+
     def vanish(self, machine_id: str) -> Taken:
         """A machine is gone; lost when it served a cluster."""
         known = self.get(machine_id)
         if known is None:
             return Taken(Seen.SAME)
-        self.inventory.remove(machine_id)
+        self._inventory.remove(machine_id)
         self._busy.discard(machine_id)
         for memory in (self._aside, self._acted, self._moving_since):
             memory.pop(machine_id, None)
@@ -200,7 +229,7 @@ class Book:
     def renumber(self, symbols: Symbols, numbers: I32) -> None:
         """Speak in other symbols from now on."""
         self.symbols = symbols
-        self.inventory.renumber(symbols, numbers)
+        self._inventory.renumber(symbols, numbers)
 
     # -- what the shard does ---------------------------------------------------------------------
 
@@ -228,8 +257,8 @@ class Book:
             before = self.get(order.machine)
             if before is not None:
                 changes.append((before, begun(before, order, now)))
-        self.inventory.put_many([after for _, after in changes])
-        self.tell(changes)
+        self._inventory.put_many([after for _, after in changes])
+        self._written(changes)
 
     def revert(self, machine_id: str) -> Machine | None:
         """What was started did not happen: back to where it was, for nobody."""
@@ -275,16 +304,16 @@ class Book:
             (self._backing_off.difference(machine_ids), False),
             (set(machine_ids) - self._backing_off, True),
         ):
-            rows = [row for m in sorted(ids) if (row := self.inventory.row(m)) >= 0]
-            self.inventory.set_backing_off(np.array(rows, np.int64), waits)
-        self._backing_off = {m for m in machine_ids if m in self.inventory}
+            rows = [row for m in sorted(ids) if (row := self._inventory.row(m)) >= 0]
+            self._inventory.set_backing_off(np.array(rows, np.int64), waits)
+        self._backing_off = {m for m in machine_ids if m in self._inventory}
 
     def complete_stamps(self, shapes: Mapping[tuple[str, str], str]) -> int:
         """Give stamps without a shape the one of their (cluster, fingerprint); how many.
 
         Records written by a release that did not write shapes lack them until the demand is heard.
         """
-        fleet = self.inventory.snapshot()
+        fleet = self._inventory.snapshot()
         changed, self.shapeless = 0, False
         for identity in np.unique(fleet.stamp[fleet.stamp >= 0]).tolist():
             stamp = self.symbols.stamp(identity, 0)
@@ -294,21 +323,47 @@ class Book:
                 continue
             rows = np.flatnonzero((fleet.stamp == identity) & (fleet.state > 0))
             number = self.symbols.identity(replace(stamp, shape=shape))
-            self.inventory.stamp(rows, number, fleet.sequence[rows])
+            self._inventory.stamp(rows, number, fleet.sequence[rows])
             changed += len(rows)
         return changed
 
     def moved(self, clock: ClockSet) -> None:
         """With a clock that was set: nothing is idle, or not Ready, for longer or less for it."""
-        fleet = self.inventory.snapshot()
+        fleet = self._inventory.snapshot()
         rows = np.flatnonzero((fleet.state > 0) & (fleet.idle_since > 0))
-        self.inventory.set_idle_since(rows, clock.moved(fleet.idle_since[rows]))
+        self._inventory.set_idle_since(rows, clock.moved(fleet.idle_since[rows]))
         late = np.array(list(fleet.not_ready_since), np.int64)
         since = np.array(list(fleet.not_ready_since.values()), np.int64)
-        self.inventory.set_not_ready(late, clock.moved(since))
+        self._inventory.set_not_ready(late, clock.moved(since))
 
-    def tell(self, changes: Iterable[tuple[Machine | None, Machine | None]]) -> None:
-        """Tell subscribers of changes that were written to the columns in bulk."""
+    def stamp_rows(self, rows: I64, identities: I32, sequences: I64) -> None:
+        """Stamp the machines of these rows; listeners do not hear of it."""
+        self._inventory.stamp(rows, identities, sequences)
+
+    def observe_nodes(
+        self, marks: tuple[I64, Bools], pods: tuple[I64, I64], not_ready: tuple[I64, I64]
+    ) -> None:
+        """Write what clusters report of nodes, each as rows and values.
+
+        Whether they must not be disturbed; how many pods run, -1 for not known; since when they
+        are not Ready, 0 for Ready.
+        """
+        for write, (rows, values) in (
+            (self._inventory.set_do_not_disrupt, marks),
+            (self._inventory.set_pods, pods),
+            (self._inventory.set_not_ready, not_ready),
+        ):
+            if len(rows):
+                write(rows, values)
+
+    def announce(self, machine_id: str) -> None:
+        """Tell listeners of a machine whose node got a name; its columns stay as they are."""
+        machine = self.get(machine_id)
+        if machine is not None:
+            self._tell(machine, machine)
+
+    def _written(self, changes: Iterable[tuple[Machine | None, Machine | None]]) -> None:
+        """Tell listeners of changes that were written to the columns in bulk."""
         for before, after in changes:
             self._note(before, after)
             self._tell(before, after)
@@ -323,7 +378,7 @@ class Book:
 
     def _change(self, before: Machine, after: Machine) -> Machine:
         if after != before:
-            self.inventory.change(before, after)
+            self._inventory.change(before, after)
             self._note(before, after)
             self._tell(before, after)
         return after
@@ -332,9 +387,9 @@ class Book:
         if not merged.changed:
             return Taken(Seen.SAME)
         if known is None:
-            self.inventory.put(merged.machine)
+            self._inventory.put(merged.machine)
         else:
-            self.inventory.change(known, merged.machine)
+            self._inventory.change(known, merged.machine)
         self._note(known, merged.machine)
         self._tell(known, merged.machine)
         return Taken(

@@ -58,7 +58,7 @@ class Observed:
         self._names.pop(machine_id, None)
 
     def _configured(self, cluster: str) -> dict[str, _Row]:
-        fleet = self._book.inventory.snapshot()
+        fleet = self._book.snapshot()
         number = self._book.symbols.clusters.find(cluster)
         rows = np.flatnonzero((fleet.cluster == number) & (fleet.state == MachineState.CONFIGURED))
         if number < 0:
@@ -82,45 +82,41 @@ class Observed:
         return refs
 
     def _write(self, seen: dict[str, NodeSeen], mine: dict[str, _Row]) -> None:
-        inventory, now = self._book.inventory, self._clock.now()
-        known = inventory.snapshot().not_ready_since
+        now = self._clock.now()
+        known = self._book.snapshot().not_ready_since
         rows = np.array([mine[m].number for m in seen], np.int64)
-        inventory.set_do_not_disrupt(
-            rows, np.array([n.do_not_disrupt for n in seen.values()], bool)
-        )
+        marks = np.array([n.do_not_disrupt for n in seen.values()], bool)
         counted = np.array([n.pods is not None for n in seen.values()], bool)
         pods = np.array([n.pods or 0 for n in seen.values()], np.int64)
-        inventory.set_pods(rows[counted], pods[counted])
         since = np.array(
             [0 if node.ready else known.get(mine[m].number, 0) or now for m, node in seen.items()],
             np.int64,
         )
         before = np.array([known.get(row, 0) for row in rows.tolist()], np.int64)
-        inventory.set_not_ready(rows[since != before], since[since != before])
+        changed = since != before
+        self._book.observe_nodes(
+            (rows, marks), (rows[counted], pods[counted]), (rows[changed], since[changed])
+        )
 
     def _name(self, seen: dict[str, NodeSeen]) -> None:
         """Remember what nodes are called, and tell of names that are new."""
         for machine_id, node in seen.items():
             if node.name and self._names.get(machine_id) != node.name:
                 self._names[machine_id] = node.name
-                machine = self._book.get(machine_id)
-                if machine is not None:
-                    self._book.tell([(machine, machine)])
+                self._book.announce(machine_id)
 
     def _without_node(self, machine_ids: list[str], mine: dict[str, _Row]) -> None:
         """Nothing is known of these but that they are no nodes; only what changes is written."""
-        inventory = self._book.inventory
-        fleet = inventory.snapshot()
+        fleet = self._book.snapshot()
         rows = np.array([mine[m].number for m in machine_ids], np.int64)
         marked = rows[(fleet.flags[rows] & Flag.DO_NOT_DISRUPT) > 0]
         counted = rows[fleet.pods[rows] >= 0]
         ready = rows[(fleet.flags[rows] & Flag.NOT_READY) == 0]
-        if len(marked):
-            inventory.set_do_not_disrupt(marked, np.zeros(len(marked), bool))
-        if len(counted):
-            inventory.set_pods(counted, -1)
-        if len(ready):
-            inventory.set_not_ready(ready, self._clock.now())
+        self._book.observe_nodes(
+            (marked, np.zeros(len(marked), bool)),
+            (counted, np.full(len(counted), -1, np.int64)),
+            (ready, np.full(len(ready), self._clock.now(), np.int64)),
+        )
         for machine_id in machine_ids:
             self.forget(machine_id)
 

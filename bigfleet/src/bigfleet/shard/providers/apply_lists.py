@@ -99,13 +99,13 @@ class Merger:
         """A full List is merged: what it did not show is gone, or held."""
         book = self.book
         for machine_id in walk.newcomers:
-            row = book.inventory.row(machine_id)
+            row = book.row(machine_id)
             if row >= 0:
                 walk.saw(row)
         rows = book.rows_of_provider(feed.name)
         seen = np.zeros(max(len(walk.seen), int(rows.max(initial=-1)) + 1), np.bool_)
         seen[: len(walk.seen)] = np.frombuffer(walk.seen, np.bool_)
-        fleet = book.inventory.snapshot()
+        fleet = book.snapshot()
         is_bound = np.isin(fleet.state[rows], _HELD)
         absent = ~seen[rows]
         held_before = feed.losses.holding
@@ -147,7 +147,7 @@ class Merger:
 
         Bound machines still run as far as anybody knows, and go on counting for their clusters.
         """
-        fleet = self.book.inventory.snapshot()
+        fleet = self.book.snapshot()
         rows = self.book.rows_of_provider(provider)
         is_bound = np.isin(fleet.state[rows], _HELD)
         self._going(provider, fleet, rows[~is_bound])
@@ -188,7 +188,7 @@ class Merger:
                 if walk is not None:
                     walk.strangers.add(digest)
             return
-        row = book.inventory.row(machine.id)
+        row = book.row(machine.id)
         if walk is not None and row >= 0:
             walk.saw(row)
         try:
@@ -213,15 +213,12 @@ class Merger:
         now = self.clock.now()
         machines = [merge(None, machine, now).machine for machine, _ in new]
         try:
-            rows = self.book.inventory.put_many(machines)
+            rows = self.book.insert(machines)
         except InventoryError:
             # One of them fits no column, or two are the same: find out which.
             for machine, digest in new:
                 self._take(feed, answer, machine, digest, into)
             return
-        # Sorts these few in among the others now; the next reader would have to wait for all.
-        self.book.inventory.snapshot()
-        self.book.tell((None, machine) for machine in machines)
         for row, (machine, digest) in zip(rows.tolist(), new, strict=True):
             feed.unresolved.pop(machine.id, None)
             if digest:
@@ -266,7 +263,7 @@ class Merger:
     def _settled(self, feed: Feed, answer: Answer, machine_id: str, digest: int) -> None:
         feed.unresolved.pop(machine_id, None)
         feed.contradicted.discard(machine_id)
-        row = self.book.inventory.row(machine_id)
+        row = self.book.row(machine_id)
         if row < 0:
             return
         if digest:
@@ -275,7 +272,7 @@ class Merger:
             answer.walk.saw(row)
 
     def _later(self, feed: Feed, answer: Answer, machine_id: str) -> None:
-        self.digests.reset(self.book.inventory.row(machine_id))
+        self.digests.reset(self.book.row(machine_id))
         if answer.since:
             feed.unresolved.setdefault(machine_id, (answer.asked, answer.since))
         elif feed.has_cursor or not answer.asked:
@@ -295,7 +292,7 @@ class Merger:
         self, feed: Feed, walk: Walk | None, refused: RefusedRecord, digest: int, into: Reconciled
     ) -> None:
         into.refused[refused.error.reason] += 1
-        row = self.book.inventory.row(refused.machine_id)
+        row = self.book.row(refused.machine_id)
         if walk is not None and row >= 0:
             # It is there, whatever is wrong with it.
             walk.saw(row)

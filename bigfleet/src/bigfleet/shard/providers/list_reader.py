@@ -177,7 +177,7 @@ class Asking:
                 "provider lists machines twice: the last record of each is used",
                 extra={"provider": feed.name, "count": found.doubled},
             )
-        row_of, known, strangers = self._book.inventory.row, self._digests, feed.strangers
+        row_of, known, strangers = self._book.row, self._digests, feed.strangers
         busy = self._book.busy
         news: list[int] = []
         for begin in range(0, len(last), _MATCHED):

@@ -310,7 +310,7 @@ class Lister:
                 feed.in_flight.discard(machine.id)
                 feed.unresolved.pop(machine.id, None)
             return
-        self._digests.reset(self._book.inventory.row(after.id))
+        self._digests.reset(self._book.row(after.id))
         if feed is None:
             return
         if after.state in TRANSITIONAL:

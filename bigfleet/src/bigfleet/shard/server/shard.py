@@ -382,7 +382,7 @@ class Shard:
         return [replace(lack, age_cycles=min(lack.age_cycles, NOTHING_TAKEN)) for lack in lacks]
 
     def _fleet(self) -> MachineColumns:
-        return self.book.inventory.snapshot()
+        return self.book.snapshot()
 
     def _escalate(self) -> None:
         if self.coordinator is not None:

@@ -48,7 +48,7 @@ class Facade:
 
     def fleet(self) -> MachineColumns:
         """The machines as they are now."""
-        return self._shard.book.inventory.snapshot()
+        return self._shard.book.snapshot()
 
     def machine(self, machine_id: str) -> Machine | None:
         """One machine as it is now."""

@@ -64,7 +64,7 @@ class Town:
     def _client(self, name: str) -> CoordinatorClient:
         shard = self.shards[name]
         reports = Reports(
-            name, 1, f"{name}:7780", "", self.clock, shard.book.inventory.snapshot,
+            name, 1, f"{name}:7780", "", self.clock, shard.book.snapshot,
             lambda: self.lacks.get(name, []), list, lambda: shard.ownership.transfers,
         )  # fmt: skip
         return CoordinatorClient(

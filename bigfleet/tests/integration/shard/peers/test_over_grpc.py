@@ -75,7 +75,7 @@ async def serving(
 @contextlib.asynccontextmanager
 async def reporting(shard: Shard, *addresses: str) -> AsyncIterator[CoordinatorClient]:
     reports = Reports(
-        shard.id, 1, "host:7780", "", shard.clock, shard.book.inventory.snapshot,
+        shard.id, 1, "host:7780", "", shard.clock, shard.book.snapshot,
         list, list, lambda: shard.ownership.transfers,
     )  # fmt: skip
     client = CoordinatorClient(

@@ -96,7 +96,7 @@ async def test_a_machine_is_followed_through_its_life_and_across_a_restart(tmp_p
             await shard.until(lambda: shard.lister.first_merged("fake"))
             assert len(shard.book) == 50
             assert shard.calls[0] == ("List", "OK")
-            name = shard.book.inventory.id_of(0)
+            name = shard.book.id_of(0)
             await shard.journal.remember(name, Entry(STAMP))
             shard.book.start(name, S.CREATING, stamp=STAMP)
             await shard.client.create(name)

@@ -164,7 +164,7 @@ def test_a_clock_that_went_back_keeps_nobody_off_an_offering_or_a_cluster() -> N
         await whole.until(lambda: len(whole.shard.book) == 30, 60.0, "a List")
         clock, failures = whole.shard.world.clock, whole.shard.executor.failures
         failures.bootstrap_failed("c1")
-        one = next(iter(whole.shard.book.inventory))
+        one = next(iter(whole.shard.book))
         failures.create_failed(one, CreateFailure.OUT_OF_CAPACITY, "no more of these")
         await asyncio.sleep(20.0)
         assert whole.metric("stockouts_cooling") == 1

@@ -172,7 +172,7 @@ class World:
         self.cycles[shard] += 1
         reports = Reports(
             shard, self.epochs[shard], f"{shard}:7780", "", self.clock,
-            life.book.inventory.snapshot, lambda: self.lacks.get(shard, []), lambda: ["c-1"],
+            life.book.snapshot, lambda: self.lacks.get(shard, []), lambda: ["c-1"],
             lambda: life.ownership.transfers,
         )  # fmt: skip
         report = reports.build(life.instructions.revision, self.acks[shard].values())

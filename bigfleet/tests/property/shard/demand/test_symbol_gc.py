@@ -107,12 +107,12 @@ async def test_plans_made_before_stay_readable() -> None:
     for number in range(30):
         place.ask(f"job-{number}")
     place.book.take(machine("m-1", stamp=stamp(group="job-3")))
-    fleet, demand = place.book.inventory.snapshot(), place.needs.demand({})
+    fleet, demand = place.book.snapshot(), place.needs.demand({})
     said = rows_of(demand)
     await place.forgetting.tidied(Carry())
     assert fleet.symbols.stamp(int(fleet.stamp[0]), 1).group == "job-3"
     assert rows_of(demand) == said
-    assert place.book.inventory.snapshot().symbols is place.book.symbols
+    assert place.book.snapshot().symbols is place.book.symbols
 
 
 @given(st.integers(0, 2**32))

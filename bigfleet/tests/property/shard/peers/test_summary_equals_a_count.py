@@ -40,7 +40,7 @@ def test_the_summary_equals_a_count_machine_by_machine(
     shard = Shard(machines=machines)
     for number in gone:
         shard.book.vanish(f"m-{number}")
-    summary = summarise(shard.book.inventory.snapshot(), "s-1", "")
+    summary = summarise(shard.book.snapshot(), "s-1", "")
     there = [one for one in machines if one.id not in {f"m-{n}" for n in gone}]
     assert summary.total_machines == len(there)
     assert summary.free_machines == sum(one.state in (S.IDLE, S.SPECULATIVE) for one in there)

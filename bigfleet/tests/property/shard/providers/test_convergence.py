@@ -71,7 +71,7 @@ class Story:
         book = self.shard.book
         choices = [
             (machine.id, to)
-            for machine in book.inventory
+            for machine in book
             for to in MOVES
             if is_legal_move(machine.state, to) and not book.busy(machine.id)
         ]
@@ -150,9 +150,7 @@ async def play(seed: int, steps: int) -> None:
         feed = shard.lister._feeds["cloud"]
         assert not feed.unresolved
         assert not feed.recheck
-        assert feed.in_flight == {
-            m.id for m in shard.book.inventory if m.state in (*MOVES, S.DRAINING)
-        }
+        assert feed.in_flight == {m.id for m in shard.book if m.state in (*MOVES, S.DRAINING)}
 
 
 @settings(max_examples=100)

@@ -375,7 +375,7 @@ def test_a_round_begins_a_bounded_number_of_moves() -> None:
 def test_a_slice_in_use_stays_with_its_shard_as_shards_report_it(quota: int, count: int) -> None:
     serving = [machine(f"m-{n}", MachineState.CONFIGURED, stamp=stamp()) for n in range(10)]
     unused = [machine(f"n-{n}", MachineState.SPECULATIVE) for n in range(5)]
-    fleet = Reporting(machines=serving + unused).book.inventory.snapshot()
+    fleet = Reporting(machines=serving + unused).book.snapshot()
     donor = ReceivedReport(
         "a", 1, 1, NOW, 0.0, summarise(fleet, "a", "").SerializeToString(), NOW, ()
     )

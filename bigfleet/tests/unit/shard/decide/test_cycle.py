@@ -95,7 +95,7 @@ class World:
         self.records.append(record)
 
     def states(self) -> dict[str, MachineState]:
-        return {each.id: each.state for each in self.book.inventory}
+        return {each.id: each.state for each in self.book}
 
 
 async def test_orders_are_under_way_when_the_cycle_ends() -> None:

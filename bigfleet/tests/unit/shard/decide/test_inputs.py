@@ -20,14 +20,14 @@ async def met(whole: Whole, replicas: int = 4) -> None:
 
 
 def left_out(whole: Whole) -> set[str]:
-    return {machine.id for machine in whole.shard.book.inventory if machine.is_kept_out}
+    return {machine.id for machine in whole.shard.book if machine.is_kept_out}
 
 
 def test_machines_are_left_out_while_they_wait_after_a_failure_and_come_back() -> None:
     async def story(whole: Whole) -> None:
         await met(whole)
         inputs, failures = whole.shard._inputs, whole.shard.executor.failures
-        free = next(m.id for m in whole.shard.book.inventory if m.state is S.IDLE)
+        free = next(m.id for m in whole.shard.book if m.state is S.IDLE)
         failures.action_failed(free)
         await inputs.merge()
         assert left_out(whole) == {free}
@@ -42,7 +42,7 @@ def test_a_machine_a_person_keeps_out_stays_out_when_its_wait_is_over() -> None:
     async def story(whole: Whole) -> None:
         await met(whole)
         shard = whole.shard
-        free = next(m.id for m in shard.book.inventory if m.state is S.IDLE)
+        free = next(m.id for m in shard.book if m.state is S.IDLE)
         shard.executor.failures.action_failed(free)
         await shard._inputs.merge()
         await shard.excluded.set(free, True)

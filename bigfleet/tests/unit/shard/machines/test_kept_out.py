@@ -22,7 +22,7 @@ Setter = Callable[[Book, str, bool], object]
 
 
 def _back_off(book: Book, name: str, waits: bool) -> None:
-    others = {m.id for m in book.inventory if m.backing_off and m.id != name}
+    others = {m.id for m in book if m.backing_off and m.id != name}
     book.back_off(others | {name} if waits else others)
 
 
@@ -56,7 +56,7 @@ def test_ending_one_reason_does_not_end_another(ended: str, other: str) -> None:
         SETTERS[second](book, "m-1", True)
         SETTERS[ended](book, "m-1", False)
         assert owners_of(book, "m-1") == {other}
-        assert book.inventory.snapshot().flags[0] & KEPT_OUT
+        assert book.snapshot().flags[0] & KEPT_OUT
 
 
 @pytest.mark.parametrize("owner", OWNERS)
@@ -90,7 +90,7 @@ def test_any_sequence_of_the_three_owners_leaves_what_each_of_them_last_said() -
 
 
 def _spare(**how: bool) -> int:
-    summary = summarise(book_of("m-1", **how).inventory.snapshot(), "s", "")
+    summary = summarise(book_of("m-1", **how).snapshot(), "s", "")
     return sum(row.idle for row in summary.free_by_class)
 
 
@@ -109,7 +109,7 @@ def test_a_scenario_has_machines_in_back_off_and_none_that_are_not_to_be_used(
 ) -> None:
     book = book_of("m-1", **{owner: True})
     demand = Demand.of([], {}, book.symbols)
-    pieces = scenario_pieces(book.inventory.snapshot(), demand, "s")
+    pieces = scenario_pieces(book.snapshot(), demand, "s")
     assert parse_scenario(b"".join(pieces).decode()).machine_count == exported
 
 
@@ -118,4 +118,4 @@ def test_machines_in_back_off_are_given_away_last_and_others_kept_out_never() ->
     book.back_off(["m-1"])
     book.reserve("m-2", True)
     book.exclude("m-3", True)
-    assert free_machines(book.inventory.snapshot(), Wish(), S.IDLE) == ["m-4", "m-1"]
+    assert free_machines(book.snapshot(), Wish(), S.IDLE) == ["m-4", "m-1"]

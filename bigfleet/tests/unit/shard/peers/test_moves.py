@@ -349,7 +349,7 @@ def drains(*ids: str, count: int = 0) -> pb.CoordinatorInstruction:
 
 
 def reserved(shard: Shard) -> set[str]:
-    fleet = shard.book.inventory.snapshot()
+    fleet = shard.book.snapshot()
     return {name for name in fleet.ids if (known := shard.book.get(name)) and known.reserved}
 
 

@@ -42,7 +42,7 @@ def test_totals_are_of_every_state_and_free_of_two() -> None:
         machine("m-3", S.CONFIGURED, stamp=stamp(), kind="gpu"),
         machine("m-4", stamp=stamp()),
     ]
-    summary = summarise(Shard(machines=fleet).book.inventory.snapshot(), "s-1", "p:1,q:2")
+    summary = summarise(Shard(machines=fleet).book.snapshot(), "s-1", "p:1,q:2")
     assert (summary.total_machines, summary.free_machines) == (4, 3)
     assert dict(summary.per_instance_type_counts) == {"std": 3, "gpu": 1}
     assert dict(summary.per_zone_counts) == {"z-a": 3, "z-b": 1}
@@ -59,7 +59,7 @@ def test_what_others_could_be_given_is_unclaimed_and_not_kept_out() -> None:
     ]
     shard = Shard(machines=fleet)
     shard.book.exclude("m-5", True)
-    rows = summarise(shard.book.inventory.snapshot(), "s-1", "").free_by_class
+    rows = summarise(shard.book.snapshot(), "s-1", "").free_by_class
     assert [(row.idle, row.speculative) for row in rows] == [(1, 1), (1, 0)]
     assert rows[1].labels["pool"] == "x"
     assert "kubernetes.io/hostname" not in rows[1].labels
@@ -68,14 +68,14 @@ def test_what_others_could_be_given_is_unclaimed_and_not_kept_out() -> None:
 
 
 def test_an_empty_shard_has_an_empty_summary() -> None:
-    summary = summarise(Shard().book.inventory.snapshot(), "s-1", "")
+    summary = summarise(Shard().book.snapshot(), "s-1", "")
     assert summary == pb.ShardSummary()
 
 
 def test_the_largest_classes_are_named_at_most_five_hundred() -> None:
     fleet = [machine(f"m-{n}", kind=f"t-{n:03d}") for n in range(MOST_CLASSES + 20)]
     fleet += [machine(f"n-{n}", kind="t-519") for n in range(3)]
-    rows = summarise(Shard(machines=fleet).book.inventory.snapshot(), "s-1", "").free_by_class
+    rows = summarise(Shard(machines=fleet).book.snapshot(), "s-1", "").free_by_class
     assert len(rows) == MOST_CLASSES
     assert (rows[0].instance_type, rows[0].idle) == ("t-519", 4)
 
@@ -83,7 +83,7 @@ def test_the_largest_classes_are_named_at_most_five_hundred() -> None:
 def test_announced_slots_are_those_of_all_states_by_provider_and_region() -> None:
     fleet = [machine(f"m-{n}", S.SPECULATIVE, provider="q") for n in range(3)]
     fleet += [machine("m-8", S.SPECULATIVE, region="far"), machine("m-9")]
-    totals = summarise(Shard(machines=fleet).book.inventory.snapshot(), "s-1", "").quota_totals
+    totals = summarise(Shard(machines=fleet).book.snapshot(), "s-1", "").quota_totals
     assert [(t.provider, t.region, dict(t.per_shard)) for t in totals] == [
         ("p", "far", {"s-1": 1}),
         ("p", "r", {"s-1": 1}),
@@ -145,7 +145,7 @@ async def test_a_report_names_clusters_acks_and_held_transfers() -> None:
         address="host:7780",
         providers="p:1",
         clock=shard.clock,
-        fleet=shard.book.inventory.snapshot,
+        fleet=shard.book.snapshot,
         lacks=lambda: [entry(1, 1)],
         clusters=lambda: {"c-2", "c-1"},
         transfers=lambda: shard.ownership.transfers,

@@ -43,7 +43,7 @@ def test_where_the_provider_does_not_continue_it_is_asked_for_all_at_once(kind: 
             for number in range(95):
                 cloud.put(record(f"m-{number:03}", price_per_hour=0.75))
             await shard.after(11)
-            assert {m.price_per_hour for m in shard.book.inventory} == {0.75}
+            assert {m.price_per_hour for m in shard.book} == {0.75}
             assert {cap for cap, _ in cloud.lists[asked:]} == {0}
 
     story()
