@@ -26,8 +26,8 @@ import bench_e2e
 from bigfleet.kube import AlreadyExistsError, KubeClient, load
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
 from bigfleet.kube.objects import PODS, Object
-from bigfleet.operator.requests import CapacityRequest
-from bigfleet.operator.rollup import RollUps
+from bigfleet.operator.demand.requests import CapacityRequest
+from bigfleet.operator.demand.rollup import RollUpBuilder
 from bigfleet.wire.server import WireServer
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shard_pb2_grpc
@@ -114,7 +114,7 @@ def rollup_times() -> BarMeasurement:
     texts = [msgspec.json.encode(request(number, chance)) for number in range(REQUESTS)]
     times: list[float] = []
     for stamp in range(1, RUNS + 1):
-        rollups = RollUps()
+        rollups = RollUpBuilder()
         for text in texts:
             rollups.put(decoder.decode(text))
         began = time.perf_counter()
@@ -189,7 +189,7 @@ async def operator_child(kubeconfig: str, address: str) -> None:
     from measured_informer import at_most  # where bench_e2e looks
 
     from bigfleet.observe.logs import configure_logs
-    from bigfleet.operator.server import Running, serve
+    from bigfleet.operator.server import RunningOperator, serve
     from bigfleet.operator.settings import OperatorSettings
 
     configure_logs()
@@ -200,7 +200,7 @@ async def operator_child(kubeconfig: str, address: str) -> None:
         }
     )  # fmt: skip
     stop = asyncio.Event()
-    running: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
+    running: asyncio.Future[RunningOperator] = asyncio.get_running_loop().create_future()
     began = time.monotonic()
     life = asyncio.ensure_future(serve(settings, stop, "bench", running.set_result))
     operator = (await running).operator

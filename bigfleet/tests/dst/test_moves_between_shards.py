@@ -19,7 +19,7 @@ import pytest
 
 from bigfleet.coordinator.state import MovePhase
 from bigfleet.provider.client import LIST_SECONDS
-from bigfleet.shard.state.ownership import Role, Transfer
+from bigfleet.shard.state.ownership import Transfer, TransferRole
 from bigfleet.shard.state.ownership import _Known as Known
 from sim.network import Weather
 from sim.trace import InvariantError
@@ -176,7 +176,7 @@ def gives_badly(change: Callable[[Known, frozenset[str], Transfer], Known]) -> N
 
         async def give(move_id: str, machine_ids: Iterable[str]) -> None:
             ids = frozenset(machine_ids)
-            given = Transfer(move_id, Role.DONOR, tuple(sorted(ids)))
+            given = Transfer(move_id, TransferRole.DONOR, tuple(sorted(ids)))
             await owner._change(lambda known: change(known, ids, given))
 
         owner.give = give  # type: ignore[method-assign]

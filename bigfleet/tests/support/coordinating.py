@@ -12,8 +12,8 @@ from bigfleet.shard.errors import DrainRefusedError
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.peers.instructions import Instructions
 from bigfleet.shard.peers.moves import Moves
-from bigfleet.shard.state.done_instructions import Remembered
-from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.done_instructions import DoneInstructions
+from bigfleet.shard.state.ownership import OwnershipFile
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from clocks import HandClock
 
@@ -143,9 +143,9 @@ class Shard:
         self.disk = disk or DictDisk()
         self.clock, self.tally = clock or HandClock(), Tally()
         self.book = Book(Symbols(), self.clock)
-        self.ownership = Ownership(self.disk, inline)
+        self.ownership = OwnershipFile(self.disk, inline)
         self.ownership.load()
-        self.remembered = Remembered(self.disk, inline)
+        self.remembered = DoneInstructions(self.disk, inline)
         self.remembered.load()
         self.unheard: list[str] = []
         """Providers of which it knows nothing yet."""

@@ -24,14 +24,14 @@ from bigfleet.model import (
 )
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import CallError, ProviderClient, Providers, ProviderSite
-from bigfleet.shard.act.actions import Means
+from bigfleet.shard.act.actions import ActionContext
 from bigfleet.shard.act.audit_log import AuditLog
-from bigfleet.shard.act.executor import Enqueued, Executor, PoolSettings
+from bigfleet.shard.act.executor import EnqueueResult, Executor, PoolSettings
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.operators.errors import NoSessionError
 from bigfleet.shard.operators.messages import Blob, Instruction
-from bigfleet.shard.state.journal import Entry, Journal
+from bigfleet.shard.state.journal import Journal, JournalEntry
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from coordinating import DictDisk, inline
@@ -268,11 +268,11 @@ class MemoryJournal(Journal):
 
     def __init__(self) -> None:
         super().__init__(DictDisk(), inline)
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, JournalEntry] = {}
         self.writes: list[tuple[str, str]] = []
         self.full = False
 
-    async def remember(self, machine_id: str, entry: Entry) -> None:
+    async def remember(self, machine_id: str, entry: JournalEntry) -> None:
         await asyncio.sleep(0)
         self._check()
         self.entries[machine_id] = entry
@@ -324,7 +324,7 @@ class World:
             )
         )
         self._site = site or ProviderSite("p", "in-memory:1")
-        means = Means(
+        means = ActionContext(
             book=self.book,
             providers=self.providers,
             sessions=self.operators,
@@ -390,7 +390,7 @@ class World:
         seen = machine(machine_id, state, cluster=record.cluster, zone=known.zone)
         self.book.take(replace(seen, host=host, last_error=record.last_error))
 
-    def hand_over(self, *orders: Order, cycle: int = 1) -> Enqueued:
+    def hand_over(self, *orders: Order, cycle: int = 1) -> EnqueueResult:
         """What a cycle does with orders."""
         taken = self.executor.enqueue(orders, cycle)
         self.book.begin(taken.accepted)

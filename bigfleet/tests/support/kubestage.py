@@ -10,8 +10,13 @@ from typing import Any, TypeVar
 from bigfleet.kube import EventRecorder
 from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.operator.bootstrap.template import ApiServer, BootstrapTemplate, Surroundings
-from bigfleet.operator.operator import Identity, Knobs, Operator, World
-from bigfleet.operator.watches import Watches
+from bigfleet.operator.operator import (
+    ClusterOperator,
+    Identity,
+    OperatorConfig,
+    OperatorEnvironment,
+)
+from bigfleet.operator.watches import OperatorWatches
 from bigfleet_lab.simcluster.memory import MemoryDial, MemoryLine
 from kubefake import FakeApiServer
 from kubeobjects import capacity_request
@@ -62,7 +67,7 @@ class Stage:
             if self._template is None
             else BootstrapTemplate(self._template, "template", around)
         )
-        world = World(
+        world = OperatorEnvironment(
             client=self.client,
             urgent=self.client,
             dial=self.dial,
@@ -73,8 +78,8 @@ class Stage:
             rng=Random(self._seed),
             unguessable=Random(self._seed),
         )
-        self.operator = Operator(Identity(CLUSTER, "1.2.3"), world, Knobs())
-        self.watches = Watches(self.client, self.operator)
+        self.operator = ClusterOperator(Identity(CLUSTER, "1.2.3"), world, OperatorConfig())
+        self.watches = OperatorWatches(self.client, self.operator)
         self._running = asyncio.ensure_future(self._live())
 
     async def kill(self) -> None:

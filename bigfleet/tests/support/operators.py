@@ -18,10 +18,10 @@ from bigfleet.model.columns import Symbols
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.demand.quarantine import Quarantine
-from bigfleet.shard.demand.rollups import RollUps
+from bigfleet.shard.demand.rollups import RollUpIntake
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.machines.node_observations import Observed
-from bigfleet.shard.operators.sessions import Sessions, Standing
+from bigfleet.shard.machines.node_observations import NodeObservations
+from bigfleet.shard.operators.sessions import Sessions, TermAndEpoch
 from bigfleet.wire.rollup_limits import RollUpLimits
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 from clocks import HandClock
@@ -78,10 +78,10 @@ class Desk:
         self.clock = HandClock()
         self.symbols = Symbols()
         self.book = Book(self.symbols, self.clock)
-        self.observed = Observed(self.book, self.clock)
+        self.observed = NodeObservations(self.book, self.clock)
         self.needs = NeedsTable(self.symbols, self.clock.now)
         self.metrics = Counted()
-        self.rollups = RollUps(
+        self.rollups = RollUpIntake(
             self.needs,
             Quarantine(self.bound),
             self.clock,
@@ -98,7 +98,7 @@ class Desk:
             self.clock,
             Random(7),
             self.metrics,
-            lambda: Standing(coordinator_term=3, epoch=9),
+            lambda: TermAndEpoch(coordinator_term=3, epoch=9),
             outbox_bound,
             moment_seconds=0.0,
             pause_seconds=0.0,

@@ -20,9 +20,9 @@ from bigfleet.shard.errors import DrainRefusedError, NotActingError
 from bigfleet.shard.explain.ledger import Ledger
 from bigfleet.shard.explain.need_explanations import Basis, NeedExplanations
 from bigfleet.shard.explain.views import NeedViews
-from bigfleet.shard.server import admin, reading
-from bigfleet.shard.server.admin import ProviderState, ShardAdminServicer, ShardState
-from bigfleet.shard.server.reading import ShardReadServicer
+from bigfleet.shard.server import admin_service, read_service
+from bigfleet.shard.server.admin_service import ProviderState, ShardAdminServicer, ShardState
+from bigfleet.shard.server.read_service import ShardReadServicer
 from bigfleet.wire.channel import open_channel
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls
@@ -125,7 +125,7 @@ class Shard:
 
 @contextlib.asynccontextmanager
 async def serving_shard(shard: Shard, tls: ServerTls | None = None) -> AsyncIterator[str]:
-    server = WireServer([reading.SERVICE, admin.SERVICE], tls)
+    server = WireServer([read_service.SERVICE, admin_service.SERVICE], tls)
     rpc.add_ShardReadServicer_to_server(ShardReadServicer(shard, inline), server.grpc)
     rpc.add_ShardAdminServicer_to_server(ShardAdminServicer(shard), server.grpc)
     address = await server.start("127.0.0.1:0")

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bigfleet.operator.server import Running as OperatorRunning
+from bigfleet.operator.server import RunningOperator as OperatorRunning
 from bigfleet.operator.server import serve as serve_operator
 from bigfleet.operator.settings import OperatorSettings
 from bigfleet.podcontroller.server import ServedController as ControllerRunning

@@ -19,10 +19,10 @@ from bigfleet.model import Machine
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import CallError, ProviderClient, Providers, ProviderSite
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.providers.answers import Reconciled
+from bigfleet.shard.providers.answers import MergeSummary
 from bigfleet.shard.providers.lister import Lister
 from bigfleet.shard.state.journal import Journal
-from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.ownership import OwnershipFile
 from bigfleet.shard.state.restamps import Restamps
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
@@ -195,7 +195,7 @@ class Shard:
         self.book = Book(Symbols(), self.clock)
         self.journal = Journal(self.disk, at_once)
         self.restamps = Restamps(self.disk, at_once)
-        self.ownership = Ownership(self.disk, at_once)
+        self.ownership = OwnershipFile(self.disk, at_once)
         self.ownership.load()
         self.woken = asyncio.Event()
         self.calls: list[tuple[str, str]] = []
@@ -236,9 +236,9 @@ class Shard:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    async def after(self, seconds: float) -> Reconciled:
+    async def after(self, seconds: float) -> MergeSummary:
         """Let time pass, merging on wake-ups and every ten seconds; all that changed."""
-        all_of_it = Reconciled()
+        all_of_it = MergeSummary()
         end = self.clock.monotonic() + seconds
         while True:
             self.woken.clear()
@@ -288,7 +288,7 @@ def on_virtual_time(
     return run
 
 
-def _add(total: Reconciled, part: Reconciled) -> None:
+def _add(total: MergeSummary, part: MergeSummary) -> None:
     total.changes += part.changes
     total.losses += part.losses
     total.jumped += part.jumped

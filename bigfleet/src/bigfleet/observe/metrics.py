@@ -99,7 +99,7 @@ def _present(made: Counter | Gauge | Distribution, labels: dict[str, Values]) ->
             made.labels(*values)
 
 
-class Common:
+class CommonMetrics:
     """What every process exports, whatever it is."""
 
     def __init__(

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from bigfleet.observe.cycles import CycleRing
 from bigfleet.observe.page import MetricsPage
-from bigfleet.observe.scraping import Courtesy, RightOfWay
+from bigfleet.observe.scrape_throttle import CycleLock, ScrapeThrottle
 from bigfleet_base.http import HttpServer, Request, Response, Route, page_routes
 
 _log = logging.getLogger(__name__)
@@ -37,14 +37,14 @@ def serve_pages(
 def component_routes(
     registry: CollectorRegistry,
     readiness: Callable[[], str],
-    way: RightOfWay | None = None,
+    way: CycleLock | None = None,
 ) -> dict[str, Route]:
     """/metrics, /healthz and /readyz. `readiness` gives an empty text, or the reason for 503.
 
     /metrics waits for `way`, which is taken while a cycle runs.
     """
-    page, free = MetricsPage(registry), way or RightOfWay()
-    return page_routes(lambda accepted: page.write(accepted, Courtesy(free)), readiness)
+    page, free = MetricsPage(registry), way or CycleLock()
+    return page_routes(lambda accepted: page.write(accepted, ScrapeThrottle(free)), readiness)
 
 
 def debug_routes(

@@ -1,4 +1,4 @@
-"""The clock and the threads of a real process: what parts are given as ports outside of tests."""
+"""Time and threads: what every part of a process is given, and what a real process gives it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,31 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 T = TypeVar("T")
 _STARTED: Final = 19
 """Where /proc/self/stat has the start, in ticks since boot, counted behind the name."""
+
+
+class Clock(Protocol):
+    """Two ways to tell the time; neither waits. Tests and simulations bring their own."""
+
+    def now(self) -> int:
+        """Unix nanoseconds. May jump: use it for what is written down, not for measuring."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only grow; the same count as the event loop's."""
+        ...
+
+
+class Offload(Protocol):
+    """Runs a function away from the event loop and waits for its answer."""
+
+    async def __call__(self, function: Callable[[], T]) -> T:
+        """The function's answer, or its exception."""
+        ...
 
 
 class SystemClock:

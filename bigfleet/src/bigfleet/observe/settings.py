@@ -20,7 +20,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
-from bigfleet.observe.refusing import refusal
+from bigfleet.observe.setting_errors import refusal
 
 PREFIX: Final = "BIGFLEET_"
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
@@ -83,7 +83,7 @@ Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class SettingFlag:
     """One setting as a command line shows it."""
 
     field: str
@@ -143,7 +143,7 @@ class ProcessSettings(BaseSettings):
             raise SettingsError(_in_words(error, origin)) from None
 
     @classmethod
-    def flags(cls) -> list[Flag]:
+    def flags(cls) -> list[SettingFlag]:
         """Every setting, in the order declared."""
         found = []
         for name, field in cls.model_fields.items():
@@ -152,7 +152,7 @@ class ProcessSettings(BaseSettings):
             is_switch = field.annotation is bool
             value = value_of(name, field.annotation, field.metadata)
             words = field.description or ""
-            found.append(Flag(name, words, default, is_switch, repeatable, value))
+            found.append(SettingFlag(name, words, default, is_switch, repeatable, value))
         return found
 
     @classmethod

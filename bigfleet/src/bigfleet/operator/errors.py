@@ -21,7 +21,7 @@ class UnsatisfiableError(OperatorError):
     """The bootstrap template says that this machine cannot be served."""
 
 
-class BadRequestError(OperatorError):
+class UnreadableRequestError(OperatorError):
     """A CapacityRequest that no roll-up can carry. `reason` is a label of a metric."""
 
     def __init__(self, reason: str, words: str) -> None:

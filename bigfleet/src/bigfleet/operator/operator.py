@@ -17,26 +17,27 @@ from typing import Final
 from bigfleet.kube import BadObject, Change, ChangeKind, EventRecorder, KubeClient, ObjectRef
 from bigfleet.model import Resources
 from bigfleet.observe.operator import OperatorMetrics
+from bigfleet.observe.process import Clock
 from bigfleet.observe.tracing import Spans
-from bigfleet.operator.acknowledge.verdicts import Verdicts
+from bigfleet.operator.acknowledge.verdicts import RequestVerdicts
 from bigfleet.operator.acknowledge.writer import Acknowledger
-from bigfleet.operator.bootstrap.answering import Bootstrap
+from bigfleet.operator.bootstrap.responder import Bootstrap
 from bigfleet.operator.bootstrap.template import BootstrapTemplate
 from bigfleet.operator.bootstrap.tokens import Tokens
-from bigfleet.operator.drain.drains import Drains
+from bigfleet.operator.demand.requests import BAD_OPERATOR, CapacityRequest
+from bigfleet.operator.demand.rollup import Built, RollUpBuilder
+from bigfleet.operator.drain.drains import NodeDrains
 from bigfleet.operator.drain.notices import ReclaimNotices
-from bigfleet.operator.errors import BadRequestError
+from bigfleet.operator.errors import UnreadableRequestError
 from bigfleet.operator.machines.available import Available
-from bigfleet.operator.machines.upcoming import Phase
-from bigfleet.operator.machines.writer import FORGET_SECONDS, Machines
+from bigfleet.operator.machines.node_state import Phase
+from bigfleet.operator.machines.writer import FORGET_SECONDS, UpcomingNodeWriter
 from bigfleet.operator.nodes.book import NodeBook, ready_since
 from bigfleet.operator.nodes.objects import DaemonSet
 from bigfleet.operator.nodes.overhead import node_overhead
-from bigfleet.operator.ports import Clock, Dial
-from bigfleet.operator.requests import BAD_OPERATOR, CapacityRequest
-from bigfleet.operator.rollup import Built, RollUps
-from bigfleet.operator.session.connecting import Connection
-from bigfleet.operator.session.session import PROTOCOL, Rhythm
+from bigfleet.operator.ports import Dial
+from bigfleet.operator.session.dialer import Connection
+from bigfleet.operator.session.session import PROTOCOL, SessionIntervals
 from bigfleet.operator.traces import OperatorTraces
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -54,10 +55,10 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Knobs:
+class OperatorConfig:
     """What its owner may set."""
 
-    rhythm: Rhythm = field(default_factory=Rhythm)
+    rhythm: SessionIntervals = field(default_factory=SessionIntervals)
     ack_concurrency: int = 64
     write_concurrency: int = 16
     eviction_concurrency: int = 32
@@ -67,7 +68,7 @@ class Knobs:
 
 
 @dataclass(frozen=True)
-class World:
+class OperatorEnvironment:
     """What an operator is given. `urgent` is a client whose calls wait behind nothing else."""
 
     client: KubeClient
@@ -83,22 +84,24 @@ class World:
     """Where traces go; None for nowhere."""
 
 
-class Operator:
+class ClusterOperator:
     """One cluster's operator."""
 
-    def __init__(self, identity: Identity, world: World, knobs: Knobs | None = None) -> None:
-        knobs = knobs or Knobs()
+    def __init__(
+        self, identity: Identity, world: OperatorEnvironment, knobs: OperatorConfig | None = None
+    ) -> None:
+        knobs = knobs or OperatorConfig()
         self._identity, self._world = identity, world
         client, clock, metrics, rng = world.client, world.clock, world.metrics, world.rng
         self.traces = OperatorTraces(world.spans, clock, identity.cluster_id)
-        self.rollups = RollUps(knobs.default_arch, knobs.default_os)
-        self.machines = Machines(client, clock, metrics, rng, knobs.write_concurrency)
+        self.rollups = RollUpBuilder(knobs.default_arch, knobs.default_os)
+        self.machines = UpcomingNodeWriter(client, clock, metrics, rng, knobs.write_concurrency)
         self.book = NodeBook(self.machines)
         self.available = Available(client, self._demanded, rng)
         self.acknowledger = Acknowledger(client, clock, metrics, rng, knobs.ack_concurrency)
-        self.verdicts = Verdicts(client, clock, self.rollups)
+        self.verdicts = RequestVerdicts(client, clock, self.rollups)
         self.connection = Connection(self, self, world.dial, rng, knobs.rhythm)
-        self.drains = Drains(
+        self.drains = NodeDrains(
             client,
             self.book,
             clock,
@@ -135,7 +138,7 @@ class Operator:
             return
         try:
             self.rollups.put(found)
-        except BadRequestError as error:
+        except UnreadableRequestError as error:
             self._world.metrics.request_skipped(error.reason)
             self._warn(meta.namespace, meta.name, meta.uid, "NotCarried", f"Left out: {error}.")
 

@@ -1,4 +1,4 @@
-"""What the operator needs from outside: time, and a line to its shard.
+"""What the operator needs from outside besides time: a line to its shard.
 
 Waiting is asyncio's, so a simulation brings its own event loop; chance is a `random.Random` that
 is passed in.
@@ -9,18 +9,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from bigfleet.wire.session import Line
-
-
-class Clock(Protocol):
-    """Two ways to tell the time; neither waits."""
-
-    def now(self) -> int:
-        """Unix nanoseconds."""
-        ...
-
-    def monotonic(self) -> float:
-        """Seconds that only grow; the same count as the event loop's."""
-        ...
 
 
 class Dial(Protocol):

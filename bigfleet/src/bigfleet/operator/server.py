@@ -34,10 +34,10 @@ from bigfleet.observe.settings import format_duration
 from bigfleet.observe.tracing import open_spans
 from bigfleet.operator.bootstrap.template import ApiServer, BootstrapTemplate, Surroundings
 from bigfleet.operator.errors import TemplateError
-from bigfleet.operator.operator import Identity, Operator, World
+from bigfleet.operator.operator import ClusterOperator, Identity, OperatorEnvironment
 from bigfleet.operator.session.line import GrpcDial
 from bigfleet.operator.settings import OperatorSettings
-from bigfleet.operator.watches import Watches
+from bigfleet.operator.watches import OperatorWatches
 from bigfleet.wire.tls import ClientTls
 
 COMPONENT: Final = "bigfleet-operator"
@@ -47,10 +47,10 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningOperator:
     """An operator that is being served."""
 
-    operator: Operator
+    operator: ClusterOperator
     metrics_address: str
 
 
@@ -58,7 +58,7 @@ async def serve(
     settings: OperatorSettings,
     stop: asyncio.Event,
     version: str,
-    on_running: Callable[[Running], None] = lambda _running: None,
+    on_running: Callable[[RunningOperator], None] = lambda _running: None,
 ) -> None:
     """Serve an operator until told to stop."""
     clock = SystemClock()
@@ -85,7 +85,7 @@ async def serve(
             config, qps=_URGENT_QPS, burst=_URGENT_BURST, user_agent=COMPONENT, observer=metrics
         ) as urgent,
     ):
-        world = World(
+        world = OperatorEnvironment(
             client=client,
             urgent=urgent,
             dial=dial,
@@ -97,8 +97,8 @@ async def serve(
             unguessable=SystemRandom(),
             spans=spans,
         )
-        operator = Operator(Identity(settings.cluster_id, version), world, settings.knobs())
-        watches = Watches(client, operator)
+        operator = ClusterOperator(Identity(settings.cluster_id, version), world, settings.knobs())
+        watches = OperatorWatches(client, operator)
         election = LeaderElection(
             urgent,
             settings.lease_name,
@@ -118,7 +118,7 @@ async def serve(
                 "rollup_interval": format_duration(settings.rollup_interval),
             },
         )
-        on_running(Running(operator, "" if http is None else http.address))
+        on_running(RunningOperator(operator, "" if http is None else http.address))
         try:
             await _live(operator, watches, election, [readiness.follow(), dial.follow()], stop)
         finally:
@@ -129,8 +129,8 @@ async def serve(
 
 
 async def _live(
-    operator: Operator,
-    watches: Watches,
+    operator: ClusterOperator,
+    watches: OperatorWatches,
     election: LeaderElection,
     aside: Sequence[Coroutine[Any, Any, None]],
     stop: asyncio.Event,
@@ -150,7 +150,9 @@ async def _live(
             task.cancel()
 
 
-def why_not_ready(operator: Operator, watches: Watches, election: LeaderElection) -> str:
+def why_not_ready(
+    operator: ClusterOperator, watches: OperatorWatches, election: LeaderElection
+) -> str:
     """The reason, for people; empty when ready."""
     missing = watches.not_synced()
     if missing:

@@ -14,8 +14,8 @@ from pydantic import Field, model_validator
 
 from bigfleet.observe.addresses import ALLOW_PLAINTEXT_PAGES, Dial, Pages, check_pages
 from bigfleet.observe.settings import Duration, ProcessSettings
-from bigfleet.operator.operator import Knobs
-from bigfleet.operator.session.session import Rhythm
+from bigfleet.operator.operator import OperatorConfig
+from bigfleet.operator.session.session import SessionIntervals
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import TlsFiles
 from bigfleet_base.identifiers import IdentifierError, check_label_value
@@ -116,10 +116,10 @@ class OperatorSettings(ProcessSettings):
         """The three files of mutual TLS; None for plaintext."""
         return TlsFiles.of(self.tls_cert, self.tls_key, self.tls_ca)
 
-    def knobs(self) -> Knobs:
+    def knobs(self) -> OperatorConfig:
         """What the parts are told."""
-        return Knobs(
-            rhythm=Rhythm(rollup=self.rollup_interval),
+        return OperatorConfig(
+            rhythm=SessionIntervals(rollup=self.rollup_interval),
             ack_concurrency=self.ack_concurrency,
             write_concurrency=self.write_concurrency,
             eviction_concurrency=self.eviction_concurrency,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final, TypeVar
 
+from bigfleet.observe.process import Clock
 from bigfleet.observe.tracing import (
     Attributes,
     Span,
@@ -23,8 +24,7 @@ from bigfleet.observe.tracing import (
     parse_traceparent,
     rollup_ref,
 )
-from bigfleet.operator.ports import Clock
-from bigfleet.operator.rollup import Built
+from bigfleet.operator.demand.rollup import Built
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 MOST: Final = 10_000

@@ -13,10 +13,10 @@ from typing import Final
 
 from bigfleet.kube import BadObject, Change, ChangeKind, Informer, KubeClient
 from bigfleet.kube.fleet import AVAILABLE_CAPACITIES, CAPACITY_REQUESTS, UPCOMING_NODES
+from bigfleet.operator.demand.requests import CapacityRequest
 from bigfleet.kube.list_watch import ListWatch
 from bigfleet.operator.nodes.objects import READ_DAEMON_SETS, READ_NODES, READ_PODS
-from bigfleet.operator.operator import Operator
-from bigfleet.operator.requests import CapacityRequest
+from bigfleet.operator.operator import ClusterOperator
 
 READ_REQUESTS: Final = CAPACITY_REQUESTS.read_as(CapacityRequest)
 _POD_FIELDS: Final = "spec.nodeName!="
@@ -26,7 +26,7 @@ _POD_FIELDS: Final = "spec.nodeName!="
 class RequestSink:
     """Feeds the roll-up."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: ClusterOperator) -> None:
         self._operator = operator
         self._unseen: set[tuple[str, str]] | None = None
         self.synced = asyncio.Event()
@@ -65,10 +65,10 @@ class RequestSink:
         self._operator.unreadable(bad)
 
 
-class Watches:
+class OperatorWatches:
     """All watches of one operator."""
 
-    def __init__(self, client: KubeClient, operator: Operator) -> None:
+    def __init__(self, client: KubeClient, operator: ClusterOperator) -> None:
         self._sink = RequestSink(operator)
         self._requests = ListWatch(client, READ_REQUESTS, self._sink)
         self._nodes = Informer(client, READ_NODES)

@@ -1,4 +1,4 @@
-"""What a shard needs from outside: time, a place to compute, a disk, and a stream per session.
+"""What a shard needs from outside besides time: a disk, and a stream per session.
 
 Everything else in this package reaches the world through these, so that a whole fleet can run in
 one process on virtual time. Waiting is asyncio's (a simulation brings its own event loop), chance
@@ -9,38 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
+from bigfleet.observe.process import Clock
 from bigfleet.wire.rollup_limits import OverLimit
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
-T = TypeVar("T")
 _NS: Final = 1e9
-
-
-class Clock(Protocol):
-    """Two ways to tell the time; neither waits."""
-
-    def now(self) -> int:
-        """Unix nanoseconds. May jump: use it for what is written down, not for measuring."""
-        ...
-
-    def monotonic(self) -> float:
-        """Seconds that only grow; the same count as the event loop's."""
-        ...
 
 
 def steady(clock: Clock) -> Callable[[], int]:
     """Nanoseconds since some moment, for ages: whoever sets the wall clock makes nothing older."""
     return lambda: int(clock.monotonic() * _NS)
-
-
-class Offload(Protocol):
-    """Runs a function away from the event loop and waits for its answer."""
-
-    async def __call__(self, function: Callable[[], T]) -> T:
-        """The function's answer, or its exception."""
-        ...
 
 
 class Disk(Protocol):

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from random import Random
 
 from bigfleet.coordinator.state import AssignDomain, ProviderEntry, RegisterProvider, UnassignDomain
-from bigfleet.shard.peers.client import CoordinatorClient, Rhythm
+from bigfleet.shard.peers.client import CoordinatorClient, ReportIntervals
 from bigfleet.shard.peers.coordinator_caller import GrpcCaller
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, machine
@@ -16,7 +16,7 @@ from coordinator_calls import holds, served
 from coordinators import Fleet
 from memory_store import MemoryStore, Shared
 
-QUICK = Rhythm(interval=0.05, deadline=5.0, least_gap=0.005)
+QUICK = ReportIntervals(interval=0.05, deadline=5.0, least_gap=0.005)
 
 
 class Words:

@@ -15,9 +15,9 @@ from bigfleet.kube import EventRecorder
 from bigfleet.model import MachineState, Profile
 from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.observe.process import SystemClock
-from bigfleet.operator.operator import Identity, Operator, World
+from bigfleet.operator.operator import ClusterOperator, Identity, OperatorEnvironment
 from bigfleet.operator.session.line import GrpcDial
-from bigfleet.operator.watches import Watches
+from bigfleet.operator.watches import OperatorWatches
 from bigfleet.shard.operators.grpc_server import SERVICE, add_sessions
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls
@@ -47,10 +47,10 @@ async def served(
 @contextlib.asynccontextmanager
 async def operating(
     api: FakeApiServer, address: str, tls: TlsFiles | None = None
-) -> AsyncIterator[Operator]:
+) -> AsyncIterator[ClusterOperator]:
     clock, client = SystemClock(), api.client()
     credentials = None if tls is None else ClientTls(tls, clock.monotonic)
-    world = World(
+    world = OperatorEnvironment(
         client=client,
         urgent=client,
         dial=GrpcDial(address, credentials),
@@ -61,8 +61,8 @@ async def operating(
         rng=Random(1),
         unguessable=Random(1),
     )
-    operator = Operator(Identity(CLUSTER, "1.2.3"), world)
-    watches = Watches(client, operator)
+    operator = ClusterOperator(Identity(CLUSTER, "1.2.3"), world)
+    watches = OperatorWatches(client, operator)
 
     async def live() -> None:
         async with asyncio.TaskGroup() as group:

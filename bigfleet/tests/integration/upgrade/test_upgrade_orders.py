@@ -18,8 +18,8 @@ from bigfleet.inventory import Inventory
 from bigfleet.model import LABEL_ARCH, Machine, MachineState
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
-from bigfleet.operator.requests import CapacityRequest
-from bigfleet.operator.rollup import RollUps
+from bigfleet.operator.demand.requests import CapacityRequest
+from bigfleet.operator.demand.rollup import RollUps
 from bigfleet.shard.demand.cluster_rows import Block
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.wire.machines import machine_from_proto

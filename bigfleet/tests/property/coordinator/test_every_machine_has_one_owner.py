@@ -24,7 +24,7 @@ from bigfleet.coordinator.state import (
 from bigfleet.coordinator.state.commands import Command
 from bigfleet.coordinator.state.rows import all_rows
 from bigfleet.model import Machine, MachineState
-from bigfleet.shard.state.ownership import Domains, Ownership
+from bigfleet.shard.state.ownership import Domains, OwnershipFile
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from reconciling import MemoryDisk, at_once
 
@@ -73,7 +73,7 @@ async def owners(state: FleetState) -> dict[str, list[str]]:
     assignments = AssignmentTable(state)
     for shard in state.shards:
         said = pb.ShardAssignments.FromString(b"".join(assignments.of(shard)))
-        ownership = Ownership(MemoryDisk(), at_once)
+        ownership = OwnershipFile(MemoryDisk(), at_once)
         await ownership.assign(
             Domains(
                 frozenset((one.topology_key, one.topology_value) for one in said.domains),

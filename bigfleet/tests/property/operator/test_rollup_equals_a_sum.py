@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet.model import Need, aggregate_rows
-from bigfleet.operator.requests import CapacityRequest, demand_of
-from bigfleet.operator.rollup import RollUps
+from bigfleet.operator.demand.requests import CapacityRequest, demand_of
+from bigfleet.operator.demand.rollup import RollUpBuilder
 from bigfleet.wire.needs import need_from_proto
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from kubeobjects import capacity_request, read
@@ -42,7 +42,7 @@ def rows(needs: list[Need]) -> set[tuple[Any, ...]]:
 def test_a_rollup_is_the_sum_of_what_is_there(
     changes: list[tuple[str, dict[str, Any] | None]], data: st.DataObject
 ) -> None:
-    rollups = RollUps()
+    rollups = RollUpBuilder()
     there: dict[str, CapacityRequest] = {}
     for stamp, (name, spec) in enumerate(changes, start=1):
         if spec is None:
@@ -63,7 +63,7 @@ def test_a_rollup_is_the_sum_of_what_is_there(
 def test_every_request_that_stays_is_told_exactly_once_when_all_is_taken(
     changes: list[tuple[str, dict[str, Any] | None]], builds: list[bool]
 ) -> None:
-    rollups = RollUps()
+    rollups = RollUpBuilder()
     there: set[str] = set()
     told: list[str] = []
     for stamp, (name, spec) in enumerate(changes, start=1):

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bigfleet.model import Resources
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.ownership import OwnershipFile
 from sim.process import Process
 
 RowKey = tuple[str, str, str, str]
@@ -37,7 +37,7 @@ class ShardHandle(Protocol):
         ...
 
     @property
-    def ownership(self) -> Ownership | None:
+    def ownership(self) -> OwnershipFile | None:
         """Which machines are its own; None while it starts."""
         ...
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from bigfleet.model import Machine
-from bigfleet.shard.state.ownership import Ownership, Role
+from bigfleet.shard.state.ownership import OwnershipFile, TransferRole
 from bigfleet.wire.machines import machine_from_proto
 from sim.hosts import Host
 from sim.slots import Slot
@@ -48,11 +48,11 @@ class Owners:
             known = self._machines[slot.id] = machine_from_proto(record, provider, "r1")
         return known
 
-    def of(self, host: Host) -> Ownership:
+    def of(self, host: Host) -> OwnershipFile:
         """What a shard goes by now, or will when it starts."""
         if host.is_up and (live := host.life.ownership) is not None:
             return live
-        kept = Ownership(host.disk, _never)
+        kept = OwnershipFile(host.disk, _never)
         kept.load()
         return kept
 
@@ -70,7 +70,7 @@ class Owners:
             name
             for owner in owners.values()
             for transfer in owner.transfers
-            if transfer.role is Role.DONOR
+            if transfer.role is TransferRole.DONOR
             for name in transfer.machine_ids
         }
         named = None if moved is None else set(moved)
@@ -79,7 +79,7 @@ class Owners:
                 if named is None or slot.id in named:
                     self._check(self.machine(slot, provider.name), owners, slot.id in on_way)
 
-    def _check(self, machine: Machine, owners: dict[str, Ownership], is_on_way: bool) -> None:
+    def _check(self, machine: Machine, owners: dict[str, OwnershipFile], is_on_way: bool) -> None:
         found = [name for name, owner in owners.items() if owner.owns(machine)]
         if len(found) > 1:
             self._world.trace.broken("S14", f"{machine.id} is owned by {' and '.join(found)}")

@@ -12,13 +12,13 @@ from bigfleet.decision import Reason
 from bigfleet.model import Machine, MachineState, Resources
 from bigfleet.model.columns import Symbols
 from bigfleet.provider import ProviderClient, ProviderSite
-from bigfleet.shard.act.executor import Enqueued, Executor
+from bigfleet.shard.act.executor import EnqueueResult, Executor
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.server import shard as product
+from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.shard import Count, Shard
-from bigfleet.shard.server.tuning import Tuning
-from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.ownership import OwnershipFile
 from bigfleet.wire.fencing import FencingStamps
 from sim.calls import SimCalls
 from sim.coordinators import NAME as COORDINATOR
@@ -66,7 +66,7 @@ class Life:
         return self._no_book if self._shard is None else self._shard.book
 
     @property
-    def ownership(self) -> Ownership | None:
+    def ownership(self) -> OwnershipFile | None:
         """Which machines are its own; None while it starts."""
         return None if self._shard is None else self._shard.ownership
 
@@ -126,14 +126,14 @@ class Life:
 
     # -- putting it together ---------------------------------------------------------------------
 
-    def _tuning(self) -> Tuning:
+    def _tuning(self) -> ShardConfig:
         name, gap = self.host.name, self._world.plan.cycle_gap
         if self._world.coordinator is not None:
-            return Tuning(
+            return ShardConfig(
                 name, f"{name}:7780", (), (COORDINATOR,), min_cycle_gap=gap, unused_identities=0
             )
         sites = [ProviderSite(name, f"{name}:9001", REGION) for name in self._world.providers]
-        return Tuning(name, providers=tuple(sites), min_cycle_gap=gap, unused_identities=0)
+        return ShardConfig(name, providers=tuple(sites), min_cycle_gap=gap, unused_identities=0)
 
     def _ports(self) -> product.World:
         world, process, disk = self._world, self.process, self._disk
@@ -187,7 +187,7 @@ class _Spy:
         self._see = see
         executor.enqueue = self.enqueue  # type: ignore[method-assign]
 
-    def enqueue(self, orders: Sequence[Order], cycle: int) -> Enqueued:
+    def enqueue(self, orders: Sequence[Order], cycle: int) -> EnqueueResult:
         """As the executor's own."""
         enqueued = self._enqueue(orders, cycle)
         self._see(enqueued.accepted)

@@ -21,8 +21,8 @@ from bigfleet.model import (
 from bigfleet.shard.act.audit_log import AuditLog
 from bigfleet.shard.decide.inputs import configured_per_cluster
 from bigfleet.shard.server import shard as product
+from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.shard import Shard
-from bigfleet.shard.server.tuning import Tuning
 from bigfleet_lab.simcluster.behaviour import Behaviour
 from bigfleet_lab.simcluster.generator import Mix
 from bigfleet_lab.simcluster.operator import SimOperator
@@ -86,7 +86,7 @@ def cluster(
     return Wants(name, 1, 0, Mix(), 1.0, behaviour, 0.0, (), made)
 
 
-Tune = Callable[[Tuning], Tuning]
+Tune = Callable[[ShardConfig], ShardConfig]
 
 
 @dataclass
@@ -228,7 +228,7 @@ class _Life(Life):
         """How many machines it counts as Configured for a cluster, read from its columns."""
         return configured_per_cluster(self.book).get(cluster, 0)
 
-    def _tuning(self) -> Tuning:
+    def _tuning(self) -> ShardConfig:
         return self._setting.tune(super()._tuning())
 
     def _ports(self) -> product.World:

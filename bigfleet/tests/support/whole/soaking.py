@@ -19,7 +19,7 @@ from random import Random
 from typing import Final
 
 from bigfleet.observe.cycles import CycleRecord
-from bigfleet.shard.decide.cycle import Cycle
+from bigfleet.shard.decide.cycle import DecisionCycle
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
 from bigfleet_lab.simcluster.generator import Mix
 from sim.drawing import ClusterPlan, Plan
@@ -126,7 +126,7 @@ class _Churn:
         self.resident = 0
         self.sizes: dict[str, int] = {}
 
-    def follow(self, cycle: Cycle) -> None:
+    def follow(self, cycle: DecisionCycle) -> None:
         """From now on every cycle of the shard is noticed."""
         once = cycle.once
 

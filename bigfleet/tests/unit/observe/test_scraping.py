@@ -5,7 +5,12 @@ import threading
 import pytest
 
 from bigfleet.observe.page import BITE, MetricsPage
-from bigfleet.observe.scraping import PATIENCE_SECONDS, PAUSE_SECONDS, Courtesy, RightOfWay
+from bigfleet.observe.scrape_throttle import (
+    PATIENCE_SECONDS,
+    PAUSE_SECONDS,
+    CycleLock,
+    ScrapeThrottle,
+)
 from bigfleet.observe.shard import ShardMetrics
 
 
@@ -22,7 +27,7 @@ def test_others_get_a_turn_after_every_bite() -> None:
 
 
 def test_a_page_begins_when_the_cycle_is_over() -> None:
-    way, reading, texts = RightOfWay(), threading.Event(), list[bytes]()
+    way, reading, texts = CycleLock(), threading.Event(), list[bytes]()
 
     def give_way() -> None:
         reading.set()
@@ -38,7 +43,7 @@ def test_a_page_begins_when_the_cycle_is_over() -> None:
 
 
 def test_right_of_way_is_given_back_when_a_cycle_fails() -> None:
-    way = RightOfWay()
+    way = CycleLock()
     with pytest.raises(RuntimeError), way.taken():
         raise RuntimeError("a phase broke")
     waiting = threading.Thread(target=way.wait, args=(60.0,))
@@ -47,7 +52,7 @@ def test_right_of_way_is_given_back_when_a_cycle_fails() -> None:
     assert not waiting.is_alive()
 
 
-class Watched(RightOfWay):
+class Watched(CycleLock):
     """Taken for so long whenever it is asked, on a clock of its own."""
 
     def __init__(self, taken_for: float) -> None:
@@ -64,7 +69,7 @@ class Watched(RightOfWay):
 
 def test_cycles_that_never_end_are_waited_for_only_so_long() -> None:
     way = Watched(taken_for=0.02)
-    courtesy = Courtesy(way, way.rest, lambda: way.now)
+    courtesy = ScrapeThrottle(way, way.rest, lambda: way.now)
     for _ in range(100):
         courtesy()
     assert way.now == pytest.approx(PATIENCE_SECONDS)
@@ -73,7 +78,7 @@ def test_cycles_that_never_end_are_waited_for_only_so_long() -> None:
 
 def test_a_page_that_is_late_makes_no_more_pauses() -> None:
     way = Watched(taken_for=0.0)
-    courtesy = Courtesy(way, way.rest, lambda: way.now)
+    courtesy = ScrapeThrottle(way, way.rest, lambda: way.now)
     for _ in range(1_000):
         courtesy()
     assert way.rests == pytest.approx(PATIENCE_SECONDS / PAUSE_SECONDS, abs=1)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from bigfleet.kube import Eviction, UnreachableError
-from bigfleet.operator.drain.evicting import LAST_WORD_SECONDS, NodeEmptier
+from bigfleet.operator.drain.evictor import LAST_WORD_SECONDS, NodeEmptier
 from bigfleet.operator.nodes.book import PodOnNode
 from bigfleet.operator.nodes.objects import Pod
 from kubeobjects import pod, read

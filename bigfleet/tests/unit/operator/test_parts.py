@@ -15,7 +15,7 @@ import yaml
 
 from bigfleet.kube.fleet import UpcomingNode
 from bigfleet.observe.operator import OperatorMetrics
-from bigfleet.operator.bootstrap.answering import AT_ONCE, Bootstrap
+from bigfleet.operator.bootstrap.responder import AT_ONCE, Bootstrap
 from bigfleet.operator.bootstrap.template import (
     READY,
     ApiServer,
@@ -25,7 +25,7 @@ from bigfleet.operator.bootstrap.template import (
 )
 from bigfleet.operator.errors import TemplateError, UnsatisfiableError
 from bigfleet.operator.machines.available import cost_text
-from bigfleet.operator.machines.upcoming import Phase, as_written, heard, object_name, phase_after
+from bigfleet.operator.machines.node_state import Phase, as_written, heard, object_name, phase_after
 from bigfleet.operator.nodes.objects import DaemonSet
 from bigfleet.operator.nodes.overhead import node_overhead
 from bigfleet_api.v1alpha1 import provider_pb2 as provider

@@ -6,20 +6,20 @@ import msgspec
 import pytest
 
 from bigfleet.model import PenaltyBucket, RequirementOperator
-from bigfleet.operator.errors import BadRequestError
-from bigfleet.operator.requests import CapacityRequest, Demand, demand_of
-from bigfleet.operator.rollup import Built, RollUps
+from bigfleet.operator.demand.requests import CapacityRequest, RequestDemand, demand_of
+from bigfleet.operator.demand.rollup import Built, RollUpBuilder
+from bigfleet.operator.errors import UnreadableRequestError
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from kubeobjects import capacity_request, read
 
 
-def demand(**spec: Any) -> Demand:
+def demand(**spec: Any) -> RequestDemand:
     return demand_of(read(CapacityRequest, capacity_request(**spec)))
 
 
-def holding(*documents: dict[str, Any]) -> RollUps:
-    rollups = RollUps()
+def holding(*documents: dict[str, Any]) -> RollUpBuilder:
+    rollups = RollUpBuilder()
     for document in documents:
         rollups.put(read(CapacityRequest, document))
     return rollups
@@ -29,7 +29,7 @@ def opened(built: Built) -> capacity.ClusterCapacityNeeds:
     return pb.OperatorMessage.FromString(built.frame).rollup
 
 
-def told(rollups: RollUps, timestamp: int) -> list[str]:
+def told(rollups: RollUpBuilder, timestamp: int) -> list[str]:
     return sorted(entry.key[1] for entry in rollups.taken(timestamp))
 
 
@@ -58,7 +58,7 @@ def test_a_large_request_does_not_set_the_min_unit_of_small_ones() -> None:
 
 
 def test_no_demand_is_a_rollup_without_rows() -> None:
-    message = pb.OperatorMessage.FromString(RollUps().build("c-1", 1, {}).frame)
+    message = pb.OperatorMessage.FromString(RollUpBuilder().build("c-1", 1, {}).frame)
     assert message.HasField("rollup")
     assert not message.rollup.needs
 
@@ -70,7 +70,7 @@ def test_penalties_are_rounded_up_and_absent_is_not_zero() -> None:
     assert demand().profile.interruption is PenaltyBucket.UNSPECIFIED
 
 
-def near(selector: dict[str, Any], **more: Any) -> Demand:
+def near(selector: dict[str, Any], **more: Any) -> RequestDemand:
     return demand(coLocation={"topologyKey": "zone", "labelSelector": selector}, **more)
 
 
@@ -113,20 +113,20 @@ def test_spreading_that_is_only_a_wish_is_left_out() -> None:
 )
 def test_a_bad_request_is_left_out_alone(spec: dict[str, Any], reason: str) -> None:
     rollups = holding(capacity_request("good"))
-    with pytest.raises(BadRequestError) as refused:
+    with pytest.raises(UnreadableRequestError) as refused:
         rollups.put(read(CapacityRequest, capacity_request("bad", **spec)))
     assert refused.value.reason == reason
     assert len(opened(rollups.build("c", 1, {})).needs) == 1
 
 
 def test_a_request_that_is_no_text_is_refused_like_any_other() -> None:
-    with pytest.raises(BadRequestError):
+    with pytest.raises(UnreadableRequestError):
         demand_of(CapacityRequest(spec=msgspec.Raw(b'{"resources": {"cpu": "\xff"}}')))
 
 
 def test_a_request_that_became_bad_is_no_longer_counted() -> None:
     rollups = holding(capacity_request("a"))
-    with pytest.raises(BadRequestError):
+    with pytest.raises(UnreadableRequestError):
         rollups.put(read(CapacityRequest, capacity_request("a", resources={"cpu": "x"})))
     assert not opened(rollups.build("c", 1, {})).needs
 

@@ -6,8 +6,8 @@ import pytest
 
 from bigfleet.model import Toleration
 from bigfleet.operator.errors import BadRequestError
-from bigfleet.operator.requests import CapacityRequest, demand_of
-from bigfleet.operator.rollup import RollUps
+from bigfleet.operator.demand.requests import CapacityRequest, demand_of
+from bigfleet.operator.demand.rollup import RollUps
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from kubeobjects import capacity_request, read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bigfleet.observe.tracing import SpanRef, rollup_ref, traceparent
-from bigfleet.operator.rollup import Built
+from bigfleet.operator.demand.rollup import Built
 from bigfleet.operator.traces import MOST, OperatorTraces
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from clocks import HandClock

@@ -20,9 +20,9 @@ EXAMPLES = examples(
 async def serve_operator(settings: OperatorSettings, stop: asyncio.Event) -> None:
     """Serve an operator until told to stop."""
     from bigfleet.cli.processes.process import version
-    from bigfleet.operator.server import Running, serve
+    from bigfleet.operator.server import RunningOperator, serve
 
-    def running(_running: Running) -> None:
+    def running(_running: RunningOperator) -> None:
         gc.collect()
         gc.freeze()
 

@@ -22,7 +22,7 @@ import uvloop
 
 from bigfleet.cli.errors import CommandError, FailureError, InputError
 from bigfleet.observe.logs import configure_logs
-from bigfleet.observe.settings import Flag, ProcessSettings, SettingsError
+from bigfleet.observe.settings import ProcessSettings, SettingFlag, SettingsError
 
 S = TypeVar("S", bound=ProcessSettings)
 Serve = Callable[[S, asyncio.Event], Coroutine[Any, Any, None]]
@@ -115,7 +115,7 @@ async def _until_signalled(settings: S, serve: Serve[S], deadline: ExitDeadline)
     await serve(settings, stop)
 
 
-def _parameter(flag: Flag) -> inspect.Parameter:
+def _parameter(flag: SettingFlag) -> inspect.Parameter:
     words = f"{flag.meaning} [default: {flag.default}]" if flag.default else flag.meaning
     if flag.is_switch:
         return _option(flag.field, bool | None, words, f"{flag.name}/--no-{flag.name[2:]}")

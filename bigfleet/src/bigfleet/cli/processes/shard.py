@@ -27,9 +27,9 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
     from bigfleet.cli.processes.process import version
     from bigfleet.engine_warm_up import warm_up
     from bigfleet.observe.tracing import open_spans
-    from bigfleet.shard.server.process import Listening, Serving, serve
+    from bigfleet.shard.server.process import ServedShard, ServerOptions, serve
 
-    serving = Serving(
+    serving = ServerOptions(
         listen=settings.listen,
         metrics_addr=settings.metrics_addr,
         data_dir=settings.data_dir,
@@ -50,7 +50,7 @@ async def serve_shard(settings: ShardSettings, stop: asyncio.Event) -> None:
     # the interpreter: a Hello passes through it a dozen times.
     sys.setswitchinterval(SWITCH_SECONDS)
 
-    def listening(_listening: Listening) -> None:
+    def listening(_listening: ServedShard) -> None:
         # What was built to start is there to stay; collections need not look at it again.
         gc.collect()
         gc.freeze()

@@ -17,7 +17,6 @@ from typing import Final, Protocol
 
 from bigfleet.coordinator.errors import NotLeaderError
 from bigfleet.coordinator.leadership.leader_state import LeaderCounts, LeaderState
-from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.state import FleetState
 from bigfleet.coordinator.store.errors import StoreFullError, StoreUnavailableError
 from bigfleet.coordinator.store.interface import (
@@ -27,6 +26,7 @@ from bigfleet.coordinator.store.interface import (
     LoadedRows,
     StateStore,
 )
+from bigfleet.observe.process import Clock
 from bigfleet.wire.backoff import Backoff
 
 FIRST_RETRY_SECONDS: Final = 0.5

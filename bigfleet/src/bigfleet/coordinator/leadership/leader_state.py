@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from bigfleet.coordinator.errors import NotLeaderError, WriteFailedError
-from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.reports.assignments import AssignmentTable
 from bigfleet.coordinator.reports.instructions import InstructionQueue
 from bigfleet.coordinator.reports.report_cache import ReportCache
@@ -33,6 +32,7 @@ from bigfleet.coordinator.state import (
 )
 from bigfleet.coordinator.store.errors import DeposedError, StoreConflictError, StoreError
 from bigfleet.coordinator.store.interface import WRITE_SECONDS, Leadership, LoadedRows, StateStore
+from bigfleet.observe.process import Clock
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 _ATTEMPTS: Final = 3

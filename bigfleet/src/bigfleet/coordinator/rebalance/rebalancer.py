@@ -14,7 +14,6 @@ from typing import Final, Protocol
 
 from bigfleet.coordinator.errors import CoordinatorError
 from bigfleet.coordinator.leadership.leader_state import LeaderState
-from bigfleet.coordinator.ports import Offload
 from bigfleet.coordinator.rebalance import rules
 from bigfleet.coordinator.rebalance.moves.advance import advance
 from bigfleet.coordinator.rebalance.moves.move_tracker import MoveTracker
@@ -30,6 +29,7 @@ from bigfleet.coordinator.state import (
     PlanMoves,
     RefusalError,
 )
+from bigfleet.observe.process import Offload
 
 _NS: Final = 1_000_000_000
 _MOST_STEPS: Final = 8

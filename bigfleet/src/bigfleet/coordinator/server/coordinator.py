@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from bigfleet.coordinator.leadership.election_loop import Duty, ElectionLoop
 from bigfleet.coordinator.leadership.leader_state import LeaderState
 from bigfleet.coordinator.leadership.rebalancer import NoRebalancer, Rebalancer
-from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.reports.assignments import ReportReply
 from bigfleet.coordinator.server.report_handler import clear_addresses, handle_report
 from bigfleet.coordinator.state import Command, SetQuota
 from bigfleet.coordinator.store.interface import Snapshot, StateStore
 from bigfleet.observe.coordinator import CoordinatorMetrics
+from bigfleet.observe.process import Clock
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,6 @@ from typing import Final
 from bigfleet.coordinator.leadership.election_loop import Duty
 from bigfleet.coordinator.leadership.leader_state import LeaderState
 from bigfleet.coordinator.leadership.rebalancer import Rebalancer
-from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.rebalance import FleetRebalancer
 from bigfleet.coordinator.server.coordinator import Coordinator, CoordinatorEnvironment
 from bigfleet.coordinator.server.service import SERVICE, add_coordinator
@@ -28,7 +27,7 @@ from bigfleet.coordinator.store.interface import StateStore, StoreCounts, StoreP
 from bigfleet.coordinator.store.snapshots.exporter import Exporter, Exports
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet.observe.pages import component_routes, serve_pages
-from bigfleet.observe.process import SystemClock, Threads
+from bigfleet.observe.process import Clock, Offload, SystemClock, Threads
 from bigfleet.wire.server import WireServer
 from bigfleet.wire.server_tls import ServerTls
 from bigfleet.wire.tls import TlsFiles

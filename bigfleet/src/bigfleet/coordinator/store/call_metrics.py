@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.store.errors import (
     DeposedError,
     StoreConflictError,
@@ -14,6 +13,7 @@ from bigfleet.coordinator.store.errors import (
     StoreUnavailableError,
 )
 from bigfleet.coordinator.store.interface import StoreCounts
+from bigfleet.observe.process import Clock
 
 
 class NoStoreCounts:

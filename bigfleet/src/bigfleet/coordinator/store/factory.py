@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.store.call_metrics import NoStoreCounts
 from bigfleet.coordinator.store.errors import StoreSettingsError
 from bigfleet.coordinator.store.etcd import EtcdAddress, EtcdStore
 from bigfleet.coordinator.store.etcd.connection.address import SCHEME
 from bigfleet.coordinator.store.interface import StoreCounts, StorePlace
 from bigfleet.coordinator.store.sqlite import SqliteStore
+from bigfleet.observe.process import Clock, Offload
 
 Engine = SqliteStore | EtcdStore
 """Both are a `Store` and `Restorable`."""

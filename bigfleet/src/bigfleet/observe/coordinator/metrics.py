@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bigfleet.observe.coordinator.serving import Serving
-from bigfleet.observe.coordinator.storing import Storing
-from bigfleet.observe.metrics import Common, Instruments
+from bigfleet.observe.coordinator.request_metrics import RequestMetrics
+from bigfleet.observe.coordinator.store_metrics import StoreMetrics
+from bigfleet.observe.metrics import CommonMetrics, Instruments
 
 PREFIX = "bigfleet_coordinator_"
 
 
-class CoordinatorMetrics(Storing, Serving):
+class CoordinatorMetrics(StoreMetrics, RequestMetrics):
     """The catalogue of a coordinator. `now` is Unix nanoseconds, for ages computed at a scrape.
 
     `registry` is what its port serves; nothing of another component is in it.
@@ -20,9 +20,9 @@ class CoordinatorMetrics(Storing, Serving):
     def __init__(self, now: Callable[[], int], *, version: str, revision: str = "") -> None:
         make = Instruments(PREFIX)
         self.registry = make.registry
-        self.common = Common(make.registry, "coordinator", version, revision)
-        Storing.__init__(self, make, now)
-        Serving.__init__(self, make, now)
+        self.common = CommonMetrics(make.registry, "coordinator", version, revision)
+        StoreMetrics.__init__(self, make, now)
+        RequestMetrics.__init__(self, make, now)
 
     def tls_expiry(self, role: str, unix_seconds: float) -> None:
         """When a certificate in use ends; `role` is server, client or ca."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from bigfleet.observe.buckets import MEDIUM
 from bigfleet.observe.kubecalls import KubeCalls
-from bigfleet.observe.metrics import Common, Instruments
+from bigfleet.observe.metrics import CommonMetrics, Instruments
 
 PREFIX: Final = "bigfleet_unschedulable_pod_controller_"
 OUTCOMES: Final = (
@@ -21,7 +21,7 @@ class PodControllerMetrics(KubeCalls):
     def __init__(self, *, version: str, revision: str = "") -> None:
         make = Instruments(PREFIX)
         self.registry = make.registry
-        self.common = Common(make.registry, "pod-controller", version, revision)
+        self.common = CommonMetrics(make.registry, "pod-controller", version, revision)
         KubeCalls.__init__(self, make, timed=False)
         self._reconciles = make.counter(
             "reconciles_total", "Pods looked at, by what came of it.", outcome=OUTCOMES

@@ -47,7 +47,7 @@ class ShortfallCounts:
 
 
 @dataclass(frozen=True)
-class Decided:
+class LastDecision:
     """What a cycle leaves behind for its gauges."""
 
     plan: Plan
@@ -61,7 +61,7 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class FleetCounts:
     """The numbers of one cycle."""
 
     machines: I64
@@ -77,7 +77,7 @@ def capacity_label(capacity_type: CapacityType) -> str:
     return CAPACITY_TYPES[int(_COUNTED_AS[capacity_type])]
 
 
-def count(fleet: MachineColumns, demand: Demand, policy: Policy, now: int) -> Counted:
+def count(fleet: MachineColumns, demand: Demand, policy: Policy, now: int) -> FleetCounts:
     """Count a snapshot."""
     state = fleet.state.astype(np.int64)
     kind = np.zeros(len(fleet), np.int64)
@@ -90,7 +90,7 @@ def count(fleet: MachineColumns, demand: Demand, policy: Policy, now: int) -> Co
     machines = np.bincount(place * _BUCKETS + _bucket(fleet), minlength=size * _BUCKETS)
     spend: F64 = np.bincount(place, weights=price, minlength=size).astype(np.float64)
     shape = (len(STATES) + 1, _TYPES)
-    return Counted(
+    return FleetCounts(
         machines=machines.reshape(*shape, _BUCKETS)[1:],
         demand=_rows(demand),
         spend=spend.reshape(shape)[1:],
@@ -144,13 +144,13 @@ class FleetCollector(Collector):
     def __init__(self, prefix: str, now: Callable[[], int]) -> None:
         self._prefix = prefix
         self._now = now
-        self._decided: Decided | None = None
-        self._counted: tuple[weakref.ref[Decided], Counted] | None = None
+        self._decided: LastDecision | None = None
+        self._counted: tuple[weakref.ref[LastDecision], FleetCounts] | None = None
         self._used = np.zeros((len(STATES), _TYPES, _BUCKETS), np.bool_)
         self._used[:, :, 0] = True
         self._used[STATES.index("Configured")] = True
 
-    def decided(self, decided: Decided) -> None:
+    def decided(self, decided: LastDecision) -> None:
         """The newest cycle. One assignment, read by the thread that scrapes."""
         self._decided = decided
 
@@ -174,7 +174,7 @@ class FleetCollector(Collector):
         yield self._spend(decided)
         yield self._transitions(decided)
 
-    def _numbers(self, decided: Decided) -> Counted:
+    def _numbers(self, decided: LastDecision) -> FleetCounts:
         known = self._counted
         if known is None or known[0]() is not decided:
             plan = decided.plan
@@ -183,7 +183,7 @@ class FleetCollector(Collector):
             known = self._counted = (weakref.ref(decided), counted)
         return known[1]
 
-    def _inventory(self, decided: Decided | None) -> Metric:
+    def _inventory(self, decided: LastDecision | None) -> Metric:
         made = self._family(
             "inventory_machines", "state", "capacity_type", "interruption_penalty_bucket"
         )
@@ -194,18 +194,18 @@ class FleetCollector(Collector):
             made.add_metric(labels, int(machines[s, t, b]))
         return made
 
-    def _demand(self, decided: Decided | None) -> Metric:
+    def _demand(self, decided: LastDecision | None) -> Metric:
         rows = self._numbers(decided).demand.tolist() if decided else [0] * _BUCKETS
         return self._split("demand_machines", "interruption_penalty_bucket", PENALTY_BUCKETS, rows)
 
-    def _phantoms(self, decided: Decided | None) -> Metric:
+    def _phantoms(self, decided: LastDecision | None) -> Metric:
         known = dict.fromkeys(PHANTOMS, 0)
         if decided:
             known |= decided.phantoms
             known["node_not_ready"] = self._numbers(decided).not_ready
         return self._split("phantom_machines", "reason", PHANTOMS, [known[r] for r in PHANTOMS])
 
-    def _spend(self, decided: Decided | None) -> Metric:
+    def _spend(self, decided: LastDecision | None) -> Metric:
         made = self._family("spend_dollars_per_hour", "capacity_type", "state")
         spend = self._numbers(decided).spend if decided else np.zeros((len(STATES), _TYPES))
         for s in range(1, len(STATES)):
@@ -213,7 +213,7 @@ class FleetCollector(Collector):
                 made.add_metric([kind, STATES[s]], float(spend[s, t]))
         return made
 
-    def _transitions(self, decided: Decided | None) -> Metric:
+    def _transitions(self, decided: LastDecision | None) -> Metric:
         now = self._now()
         oldest = decided.oldest if decided else {}
         ages = [max(0.0, (now - oldest[s]) / _NS) if s in oldest else 0.0 for s in MOVING]

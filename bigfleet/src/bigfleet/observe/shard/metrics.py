@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 
 from bigfleet.decision import Plan, Policy
 from bigfleet.model import MachineState
-from bigfleet.observe.metrics import Common, Instruments
-from bigfleet.observe.shard.attending import Attending
-from bigfleet.observe.shard.deciding import Deciding
-from bigfleet.observe.shard.executing import Executing
-from bigfleet.observe.shard.fleet import Decided, FleetCollector, ShortfallCounts
-from bigfleet.observe.shard.reconciling import Reconciling
+from bigfleet.observe.metrics import CommonMetrics, Instruments
+from bigfleet.observe.shard.action_metrics import ActionMetrics
+from bigfleet.observe.shard.cycle_metrics import CycleMetrics
+from bigfleet.observe.shard.fleet import FleetCollector, LastDecision, ShortfallCounts
+from bigfleet.observe.shard.provider_metrics import ProviderMetrics
+from bigfleet.observe.shard.session_metrics import SessionSeries
 
 PREFIX = "bigfleet_shard_"
 
 
-class ShardMetrics(Deciding, Executing, Reconciling, Attending):
+class ShardMetrics(CycleMetrics, ActionMetrics, ProviderMetrics, SessionSeries):
     """The catalogue of a shard. `now` is nanoseconds that only grow, for ages at a scrape.
 
     `registry` is what its port serves; nothing of another component is in it.
@@ -32,11 +32,11 @@ class ShardMetrics(Deciding, Executing, Reconciling, Attending):
     ) -> None:
         make = Instruments(PREFIX)
         self.registry = make.registry
-        self.common = Common(make.registry, "shard", version, revision)
-        Deciding.__init__(self, make, warmup_cycles)
-        Executing.__init__(self, make)
-        Reconciling.__init__(self, make, now)
-        Attending.__init__(self, make, now)
+        self.common = CommonMetrics(make.registry, "shard", version, revision)
+        CycleMetrics.__init__(self, make, warmup_cycles)
+        ActionMetrics.__init__(self, make)
+        ProviderMetrics.__init__(self, make, now)
+        SessionSeries.__init__(self, make, now)
         self._fleet = FleetCollector(PREFIX, now)
         make.registry.register(self._fleet)
 
@@ -54,7 +54,7 @@ class ShardMetrics(Deciding, Executing, Reconciling, Attending):
         `oldest` is since when the oldest machine of each moving state is in it; `phantoms` is what
         reconcile knows of `absent` and `state_conflict`.
         """
-        self._fleet.decided(Decided(plan, policy, now, shortfalls, oldest, phantoms or {}))
+        self._fleet.decided(LastDecision(plan, policy, now, shortfalls, oldest, phantoms or {}))
 
     def tls_expiry(self, role: str, unix_seconds: float) -> None:
         """When a certificate in use ends; `role` is server, client or ca."""

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from bigfleet.kube import KubeClient, KubeError, NotFoundError
+from bigfleet.observe.process import Clock
 from bigfleet.operator.acknowledge.writer import REQUESTS
-from bigfleet.operator.ports import Clock
-from bigfleet.operator.requests import UNMET
-from bigfleet.operator.rollup import Entry, RollUps, RowKey
+from bigfleet.operator.demand.requests import UNMET
+from bigfleet.operator.demand.rollup import RollUpBuilder, RollUpEntry, RowKey
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2 as shardread
 
@@ -42,10 +42,10 @@ class Unmet:
     since: float
 
 
-class Verdicts:
+class RequestVerdicts:
     """What the shard said of each row, and what the requests say."""
 
-    def __init__(self, client: KubeClient, clock: Clock, rollups: RollUps) -> None:
+    def __init__(self, client: KubeClient, clock: Clock, rollups: RollUpBuilder) -> None:
         self._client, self._clock, self._rollups = client, clock, rollups
         self._unmet: dict[RowKey, Unmet] = {}
         self._opened_at = clock.monotonic()
@@ -61,7 +61,7 @@ class Verdicts:
             since = self._clock.monotonic() if before is None else before.since
             self._unmet[key] = Unmet(reason_word(one.reason), one.message, since)
 
-    def not_expressible(self, entries: Iterable[Entry]) -> None:
+    def not_expressible(self, entries: Iterable[RollUpEntry]) -> None:
         """The shard cannot be told of these."""
         words = "the shard of this cluster does not know the operators Gt and Lt; upgrade it"
         for entry in entries:
@@ -98,7 +98,7 @@ class Verdicts:
                 )
                 return
 
-    def _due(self) -> Iterator[tuple[Entry, Unmet | None]]:
+    def _due(self) -> Iterator[tuple[RollUpEntry, Unmet | None]]:
         now = self._clock.monotonic()
         for key, unmet in list(self._unmet.items()):
             row = self._rollups.row(key)
@@ -116,7 +116,7 @@ class Verdicts:
             if known is not None and known.row.demand.key not in self._unmet:
                 yield known, None
 
-    async def _write(self, entry: Entry, unmet: Unmet | None) -> None:
+    async def _write(self, entry: RollUpEntry, unmet: Unmet | None) -> None:
         namespace, name = entry.key
         moment = datetime.fromtimestamp(self._clock.now() // _NS, UTC)
         condition = {

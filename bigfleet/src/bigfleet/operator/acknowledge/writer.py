@@ -16,9 +16,9 @@ from typing import Final, Protocol
 from bigfleet.kube import InvalidError, KubeClient, KubeError, NotFoundError
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
 from bigfleet.kube.objects import Object
-from bigfleet.operator.ports import Clock
-from bigfleet.operator.requests import ACKNOWLEDGED
-from bigfleet.operator.rollup import Entry
+from bigfleet.observe.process import Clock
+from bigfleet.operator.demand.requests import ACKNOWLEDGED
+from bigfleet.operator.demand.rollup import RollUpEntry
 from bigfleet.wire.backoff import Backoff
 
 _NS: Final = 1_000_000_000
@@ -28,7 +28,7 @@ REQUESTS: Final = CAPACITY_REQUESTS.read_as(Object)
 _log = logging.getLogger(__name__)
 
 
-class Counts(Protocol):
+class AcknowledgeMetrics(Protocol):
     """What is counted."""
 
     def acknowledged(self, count: int, seconds: float) -> None:
@@ -40,11 +40,16 @@ class Acknowledger:
     """Tells requests that the shard knows of them."""
 
     def __init__(
-        self, client: KubeClient, clock: Clock, counts: Counts, rng: Random, concurrency: int
+        self,
+        client: KubeClient,
+        clock: Clock,
+        counts: AcknowledgeMetrics,
+        rng: Random,
+        concurrency: int,
     ) -> None:
         self._client, self._clock, self._counts, self._rng = client, clock, counts, rng
         self._room = asyncio.Semaphore(concurrency)
-        self._waiting: dict[tuple[str, str], Entry] = {}
+        self._waiting: dict[tuple[str, str], RollUpEntry] = {}
         self._bell = asyncio.Event()
 
     @property
@@ -52,7 +57,7 @@ class Acknowledger:
         """Requests still to be told."""
         return len(self._waiting)
 
-    def put(self, entries: Iterable[Entry]) -> None:
+    def put(self, entries: Iterable[RollUpEntry]) -> None:
         """The roll-up with these was taken."""
         for entry in entries:
             self._waiting[entry.key] = entry
@@ -85,7 +90,7 @@ class Acknowledger:
             if self._waiting:
                 self._bell.set()
 
-    async def _write(self, entry: Entry, stamp: str) -> bool:
+    async def _write(self, entry: RollUpEntry, stamp: str) -> bool:
         namespace, name = entry.key
         async with self._room:
             if entry.is_settled:
@@ -111,7 +116,7 @@ class Acknowledger:
         return True
 
 
-def _operations(entry: Entry, stamp: str) -> list[dict[str, object]]:
+def _operations(entry: RollUpEntry, stamp: str) -> list[dict[str, object]]:
     """What makes the status say that the shard knows of it, and as a part of which need."""
     demand = entry.row.demand
     need = {"profile": demand.profile.fingerprint}

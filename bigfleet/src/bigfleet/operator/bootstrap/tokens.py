@@ -13,7 +13,7 @@ from typing import Final
 
 from bigfleet.kube import AlreadyExistsError, KubeClient
 from bigfleet.kube.objects import SECRETS
-from bigfleet.operator.ports import Clock
+from bigfleet.observe.process import Clock
 
 LIFE_SECONDS: Final = 15 * 60
 NAMESPACE: Final = "kube-system"

@@ -1,7 +1,7 @@
 """Nodes that are to be emptied because their machines are wanted back.
 
     marks       how a node shows that it is being emptied, and how that is undone. Pure
-    evicting    one node: ask its Pods to leave until none is left or the time is over
+    evictor     one node: ask its Pods to leave until none is left or the time is over
     notices     the Events that a node's owner reads. Which words for which reason
     drains      all of them: instructions, acknowledgements, cancels, what a restart finds
 

@@ -18,13 +18,13 @@ from random import Random
 from typing import Final, Protocol
 
 from bigfleet.kube import KubeClient, KubeError, NotFoundError
-from bigfleet.operator.drain import evicting, marks
-from bigfleet.operator.drain.evicting import NodeEmptier
+from bigfleet.observe.process import Clock
+from bigfleet.operator.drain import marks
+from bigfleet.operator.drain.evictor import NodeEmptier
 from bigfleet.operator.drain.marks import Mark
 from bigfleet.operator.drain.notices import ReclaimNotices, grace_seconds
 from bigfleet.operator.nodes.book import NodeBook
 from bigfleet.operator.nodes.objects import READ_NODES
-from bigfleet.operator.ports import Clock
 from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -34,7 +34,7 @@ Answer = Callable[[pb.OperatorMessage], None]
 _log = logging.getLogger(__name__)
 
 
-class Counts(evicting.Counts, Protocol):
+class DrainMetrics(EvictionMetrics, Protocol):
     """What is counted."""
 
     def drained(self, outcome: str) -> None:
@@ -58,7 +58,7 @@ class Drain:
     task: asyncio.Task[None] | None = None
 
 
-class Drains:
+class NodeDrains:
     """All drains of this cluster."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Drains:
         client: KubeClient,
         book: NodeBook,
         clock: Clock,
-        counts: Counts,
+        counts: DrainMetrics,
         rng: Random,
         answer: Answer,
         notices: ReclaimNotices,

@@ -24,8 +24,14 @@ from bigfleet.kube import (
     NotFoundError,
 )
 from bigfleet.kube.fleet import UPCOMING_NODES, UpcomingNode
-from bigfleet.operator.machines.upcoming import MACHINE_ID, Phase, Upcoming, as_written, heard
-from bigfleet.operator.ports import Clock
+from bigfleet.observe.process import Clock
+from bigfleet.operator.machines.node_state import (
+    MACHINE_ID,
+    MachineNodeState,
+    Phase,
+    as_written,
+    heard,
+)
 from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -35,7 +41,7 @@ FORGET_SECONDS: Final = 600.0
 _log = logging.getLogger(__name__)
 
 
-class Counts(Protocol):
+class UpcomingNodeMetrics(Protocol):
     """What is counted."""
 
     def upcoming_node_written(self, op: str, outcome: str, seconds: float) -> None:
@@ -47,16 +53,21 @@ class Counts(Protocol):
         ...
 
 
-class Machines:
+class UpcomingNodeWriter:
     """The machines of this cluster, and their objects."""
 
     def __init__(
-        self, client: KubeClient, clock: Clock, counts: Counts, rng: Random, concurrency: int = 16
+        self,
+        client: KubeClient,
+        clock: Clock,
+        counts: UpcomingNodeMetrics,
+        rng: Random,
+        concurrency: int = 16,
     ) -> None:
         self._client, self._clock, self._counts, self._rng = client, clock, counts, rng
-        self._known: dict[str, Upcoming] = {}
+        self._known: dict[str, MachineNodeState] = {}
         """As they are written, or about to be."""
-        self._written: dict[str, Upcoming] = {}
+        self._written: dict[str, MachineNodeState] = {}
         """As the API server has them."""
         self._waiting: dict[str, float] = {}
         """Machines to be written, since when."""
@@ -74,11 +85,11 @@ class Machines:
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, machine_id: str) -> Upcoming | None:
+    def get(self, machine_id: str) -> MachineNodeState | None:
         """A machine as it is known."""
         return self._known.get(machine_id)
 
-    def all(self) -> list[Upcoming]:
+    def all(self) -> list[MachineNodeState]:
         """Every machine that is known."""
         return list(self._known.values())
 
@@ -134,7 +145,7 @@ class Machines:
         """The shard will speak of every machine it has for this cluster."""
         self._spoken.clear()
 
-    def forget_silent(self, has_node: Callable[[Upcoming], bool]) -> None:
+    def forget_silent(self, has_node: Callable[[MachineNodeState], bool]) -> None:
         """This session has lasted: what it never spoke of is gone, unless its node is there."""
         for machine_id, known in list(self._known.items()):
             if machine_id not in self._spoken and not has_node(known):
@@ -210,7 +221,7 @@ class Machines:
         self._backoffs.pop(machine_id, None)
         self._counts.node_state_updated(known.phase.value, self._clock.monotonic() - since)
 
-    async def _write(self, known: Upcoming, *, withdrawn: bool) -> None:
+    async def _write(self, known: MachineNodeState, *, withdrawn: bool) -> None:
         machine_id, name = known.machine_id, known.name
         if withdrawn:
             await self._timed("delete", lambda: self._delete(machine_id, name))

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from bigfleet.kube import Change
-from bigfleet.operator.machines.upcoming import MACHINE_ID, Upcoming
+from bigfleet.operator.machines.node_state import MACHINE_ID, MachineNodeState
 from bigfleet.operator.nodes.objects import Node, Pod
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -20,14 +20,14 @@ DO_NOT_DISRUPT: Final = "bigfleet.lucy.sh/do-not-disrupt"
 _NS: Final = 1_000_000_000
 
 
-class Machines(Protocol):
+class MachineDirectory(Protocol):
     """The machines of this cluster."""
 
-    def get(self, machine_id: str) -> Upcoming | None:
+    def get(self, machine_id: str) -> MachineNodeState | None:
         """One of them."""
         ...
 
-    def all(self) -> list[Upcoming]:
+    def all(self) -> list[MachineNodeState]:
         """Every one."""
         ...
 
@@ -49,7 +49,7 @@ class PodOnNode:
 class NodeBook:
     """Nodes and Pods, as far as the shard and drains want to know."""
 
-    def __init__(self, machines: Machines) -> None:
+    def __init__(self, machines: MachineDirectory) -> None:
         self._machines = machines
         self._nodes: dict[str, Node] = {}
         self._pods: dict[str, PodOnNode] = {}
@@ -135,7 +135,7 @@ class NodeBook:
             node.metadata.name, ""
         )
 
-    def node_of(self, known: Upcoming) -> Node | None:
+    def node_of(self, known: MachineNodeState) -> Node | None:
         """The node a machine has become."""
         host = known.provider_id.rpartition("/")[2]
         names = (
@@ -175,7 +175,7 @@ class NodeBook:
             if known.phase == "Ready" and is_late(known.machine_id) and not self._is_ready(known)
         )
 
-    def _is_ready(self, known: Upcoming) -> bool:
+    def _is_ready(self, known: MachineNodeState) -> bool:
         node = self.node_of(known)
         return node is not None and ready_since(node) > 0
 

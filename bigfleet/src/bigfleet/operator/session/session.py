@@ -14,7 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from bigfleet.operator.rollup import Built
+from bigfleet.operator.demand.rollup import Built
 from bigfleet.wire.session import ComparisonSupport, Line, LineClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -25,7 +25,7 @@ PROTOCOL: Final = "v1alpha1"
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class SessionIntervals:
     """Seconds."""
 
     rollup: float = 10.0
@@ -38,7 +38,7 @@ class Rhythm:
     observe_all: float = 60.0
 
 
-class Host(Protocol):
+class SessionDelegate(Protocol):
     """The cluster behind a session."""
 
     def hello(self) -> pb.Hello:
@@ -87,10 +87,10 @@ class Host(Protocol):
         ...
 
 
-class Session:
+class ShardSession:
     """One stream."""
 
-    def __init__(self, host: Host, line: Line, rhythm: Rhythm) -> None:
+    def __init__(self, host: SessionDelegate, line: Line, rhythm: SessionIntervals) -> None:
         self._host, self._line, self._rhythm = host, line, rhythm
         self._outbox: deque[pb.OperatorMessage] = deque()
         self._work = asyncio.Event()

@@ -23,20 +23,20 @@ from typing import Final
 
 from bigfleet.decision import ActionKind
 from bigfleet.model import Departure, Machine, MachineState, Profile
+from bigfleet.observe.process import Clock
 from bigfleet.provider import Ack, NotSupportedError, ProviderClient, Providers
 from bigfleet.shard.act.attempts import Attempt
-from bigfleet.shard.act.backoff import Failures
-from bigfleet.shard.act.book_listener import JournalKeeper, Watch
-from bigfleet.shard.act.outcomes import ActionFailedError, Outcome
-from bigfleet.shard.act.pending_drains import Drains, Grace
-from bigfleet.shard.act.ports import ExecuteMetrics, Refresher, Sessions
+from bigfleet.shard.act.backoff import BackoffTable
+from bigfleet.shard.act.book_listener import BookListener, JournalKeeper
+from bigfleet.shard.act.outcomes import ActionFailedError, ExecutionOutcome
+from bigfleet.shard.act.pending_drains import PendingDrain, PendingDrains
+from bigfleet.shard.act.ports import ExecuteMetrics, OperatorSessions, Refresher
 from bigfleet.shard.act.traces import NoTraces, Traces
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.operators.errors import BlobError, NoSessionError
 from bigfleet.shard.operators.messages import Blob, Instruction
-from bigfleet.shard.ports import Clock
-from bigfleet.shard.state.journal import Entry
+from bigfleet.shard.state.journal import JournalEntry
 from bigfleet.wire.machines import metadata_from_stamp
 
 S = MachineState
@@ -48,12 +48,12 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ActionContext:
     """Everything an action works with."""
 
     book: Book
     providers: Providers
-    sessions: Sessions
+    sessions: OperatorSessions
     lister: Refresher
     clock: Clock
     chance: random.Random
@@ -63,11 +63,16 @@ class Means:
     traces: Traces = field(default_factory=NoTraces)
 
 
-class Actions:
+class ActionSteps:
     """Carries orders out, one attempt each."""
 
     def __init__(
-        self, means: Means, drains: Drains, failures: Failures, journal: JournalKeeper, watch: Watch
+        self,
+        means: ActionContext,
+        drains: PendingDrains,
+        failures: BackoffTable,
+        journal: JournalKeeper,
+        watch: BookListener,
     ) -> None:
         self._means = means
         self._book = means.book
@@ -118,13 +123,15 @@ class Actions:
         self._expect(order, S.CREATING)
         client = self._client(order)
         if order.stamp is not None:
-            await self._journal.remember(order.machine, Entry(stamp=order.stamp))
+            await self._journal.remember(order.machine, JournalEntry(stamp=order.stamp))
         seconds = self._left(attempt)
         machine = await self._call(attempt, client, client.create(order.machine, seconds=seconds))
         if machine is None:
             self._book.start(order.machine, S.FAILED)
             raise ActionFailedError(
-                Outcome.TRANSITION_ERROR, "the record in the Create ack is refused", settled=True
+                ExecutionOutcome.TRANSITION_ERROR,
+                "the record in the Create ack is refused",
+                settled=True,
             )
         self._take(machine)
         self._refuse_failed(machine)
@@ -133,7 +140,7 @@ class Actions:
         order = attempt.order
         machine = self._expect(order, S.CONFIGURING)
         if order.profile is None or order.stamp is None:
-            raise ActionFailedError(Outcome.MISSING_PROFILE, "the order names no need")
+            raise ActionFailedError(ExecutionOutcome.MISSING_PROFILE, "the order names no need")
         client = self._client(order)
         if attempt.blob is None:
             attempt.blob = await self._blob(attempt, machine, order.profile)
@@ -154,13 +161,17 @@ class Actions:
             self._book.revert(order.machine)
             self._take(seen)
             raise ActionFailedError(
-                Outcome.RACED_TO_IDLE, "the provider took Configure and is Idle", settled=True
+                ExecutionOutcome.RACED_TO_IDLE,
+                "the provider took Configure and is Idle",
+                settled=True,
             )
         if seen.cluster != order.cluster:
             self._book.revert(order.machine)
             self._take(seen)
             raise ActionFailedError(
-                Outcome.STALE_STATE, f"it belongs to cluster {seen.cluster!r}", settled=True
+                ExecutionOutcome.STALE_STATE,
+                f"it belongs to cluster {seen.cluster!r}",
+                settled=True,
             )
         self._take(seen)
         self._refuse_failed(seen)
@@ -170,7 +181,7 @@ class Actions:
         order = attempt.order
         machine = self._expect(order, S.CONFIGURED)
         now = self._clock.monotonic()
-        grace = Grace(
+        grace = PendingDrain(
             order=order,
             instruction_id=f"{self._means.chance.getrandbits(128):032x}",
             node=self._means.node_name(order.machine) or order.machine,
@@ -179,7 +190,7 @@ class Actions:
             cycle=attempt.cycle,
         )
         leaving = machine.leaving or Departure()
-        entry = Entry(
+        entry = JournalEntry(
             stamp=machine.stamp,
             leaving=True,
             for_stamp=leaving.for_stamp,
@@ -208,10 +219,12 @@ class Actions:
     async def _drain_again(self, attempt: Attempt) -> None:
         machine = self._expect(attempt.order, S.CONFIGURED)
         if machine.leaving is None or attempt.grace is None:
-            raise ActionFailedError(Outcome.STALE_STATE, "it is not leaving any more", settled=True)
+            raise ActionFailedError(
+                ExecutionOutcome.STALE_STATE, "it is not leaving any more", settled=True
+            )
         await self._drain(attempt, attempt.grace)
 
-    async def _drain(self, attempt: Attempt, grace: Grace) -> None:
+    async def _drain(self, attempt: Attempt, grace: PendingDrain) -> None:
         order = attempt.order
         client = self._client(order)
         self._book.start(order.machine, S.DRAINING)
@@ -261,14 +274,14 @@ class Actions:
             )
         except NoSessionError as error:
             self._mute(attempt)
-            raise ActionFailedError(Outcome.NO_SESSION, str(error)) from error
+            raise ActionFailedError(ExecutionOutcome.NO_SESSION, str(error)) from error
         except BlobError as error:
             self._mute(attempt)
-            raise ActionFailedError(Outcome.BLOB_ERROR, str(error)) from error
+            raise ActionFailedError(ExecutionOutcome.BLOB_ERROR, str(error)) from error
         except TimeoutError as error:
             self._mute(attempt)
             text = f"cluster {order.cluster!r} sent no bootstrap data in time"
-            raise ActionFailedError(Outcome.CANCELED, text) from error
+            raise ActionFailedError(ExecutionOutcome.CANCELED, text) from error
         self._means.metrics.bootstrap_received(self._clock.monotonic() - asked)
         if self._is_usable(blob):
             self._failures.bootstrapped(order.cluster)
@@ -287,7 +300,7 @@ class Actions:
             return True
         self._mute(attempt)
         raise ActionFailedError(
-            Outcome.BLOB_ERROR,
+            ExecutionOutcome.BLOB_ERROR,
             f"bootstrap data of cluster {attempt.order.cluster!r} expires on its way",
         )
 
@@ -318,24 +331,26 @@ class Actions:
 
     def _refuse_failed(self, machine: Machine) -> None:
         if machine.state is S.FAILED:
-            raise ActionFailedError(Outcome.PROVIDER_ERROR, machine.last_error, settled=True)
+            raise ActionFailedError(
+                ExecutionOutcome.PROVIDER_ERROR, machine.last_error, settled=True
+            )
 
     def _expect(self, order: Order, state: MachineState) -> Machine:
         machine = self._book.get(order.machine)
         if machine is None:
             raise ActionFailedError(
-                Outcome.INVENTORY_MISS, "the machine is not known any more", settled=True
+                ExecutionOutcome.INVENTORY_MISS, "the machine is not known any more", settled=True
             )
         if machine.state is not state:
             raise ActionFailedError(
-                Outcome.STALE_STATE, f"the machine is {machine.state.title}", settled=True
+                ExecutionOutcome.STALE_STATE, f"the machine is {machine.state.title}", settled=True
             )
         return machine
 
     def _client(self, order: Order) -> ProviderClient:
         if order.provider not in self._means.providers:
             text = f"provider {order.provider!r} is not registered"
-            raise ActionFailedError(Outcome.PROVIDER_ERROR, text)
+            raise ActionFailedError(ExecutionOutcome.PROVIDER_ERROR, text)
         return self._means.providers[order.provider]
 
     def _left(self, attempt: Attempt) -> float:
@@ -344,4 +359,4 @@ class Actions:
 
 def _unusable(method: str) -> ActionFailedError:
     text = f"the record in the {method} ack is refused"
-    return ActionFailedError(Outcome.TRANSITION_ERROR, text, settled=True)
+    return ActionFailedError(ExecutionOutcome.TRANSITION_ERROR, text, settled=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from bigfleet.decision import ActionKind
 from bigfleet.model.columns import KEPT_OUT, Flag
-from bigfleet.shard.act.backoff import Failures
+from bigfleet.shard.act.backoff import BackoffTable
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import STARTS_IN, Order
 
@@ -22,7 +22,7 @@ class Admission:
     """What is refused at the door."""
 
     def __init__(
-        self, book: Book, failures: Failures, offers_delete: Callable[[str], bool]
+        self, book: Book, failures: BackoffTable, offers_delete: Callable[[str], bool]
     ) -> None:
         self._book = book
         self._failures = failures

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from bigfleet.provider import ProviderClient
-from bigfleet.shard.act.pending_drains import Grace
+from bigfleet.shard.act.pending_drains import PendingDrain
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.operators.messages import Blob
 
@@ -31,7 +31,7 @@ class Attempt:
 
     order: Order
     cycle: int
-    grace: Grace | None = None
+    grace: PendingDrain | None = None
     """Of a Drain whose instruction was sent before, and of a Keep."""
     later: bool = False
     """The second half of a Reclaim or Preempt, after its grace."""

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from bigfleet.observe.process import Offload
 from bigfleet.shard.act.decisions import Decision
-from bigfleet.shard.ports import Offload
 
 QUEUE: Final = 20_000
 BATCH: Final = 2_000

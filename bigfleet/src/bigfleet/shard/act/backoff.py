@@ -25,10 +25,10 @@ from typing import Final
 from bigfleet.decision import ActionKind, Carry
 from bigfleet.model import Machine
 from bigfleet.model.columns import Offering
+from bigfleet.observe.process import Clock
 from bigfleet.shard.machines.orders import Order
-from bigfleet.shard.ports import Clock
 from bigfleet.shard.providers.create_failures import CreateFailure
-from bigfleet.shard.providers.create_streaks import Failing, Trouble
+from bigfleet.shard.providers.create_streaks import CreateStreaks, Trouble
 
 F = CreateFailure
 
@@ -142,7 +142,7 @@ class BootstrapFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Bootstrapped:
+class BootstrapEnded:
     """A cluster that had failed delivered."""
 
     cluster: str
@@ -153,7 +153,7 @@ class Bootstrapped:
 
 
 @dataclass(frozen=True, slots=True)
-class Drained:
+class DrainEnded:
     """A machine was emptied and is Idle, so long after it was told to leave."""
 
     offering: Offering
@@ -164,7 +164,7 @@ class Drained:
         return carry.with_drain(self.offering, self.seconds)
 
 
-Event = StockOut | Stock | BootstrapFailed | Bootstrapped | Drained
+Event = StockOut | Stock | BootstrapFailed | BootstrapEnded | DrainEnded
 
 
 def remembered(carry: Carry, events: Iterable[Event]) -> Carry:
@@ -179,14 +179,14 @@ def offering_of(machine: Machine) -> Offering:
     return (machine.provider, machine.instance_type, machine.zone, machine.capacity_type)
 
 
-class Failures:
+class BackoffTable:
     """The memory of one shard."""
 
     def __init__(self, clock: Clock, chance: random.Random) -> None:
         self._clock = clock
         self._machines = BackOffs(clock.monotonic, chance)
         self._throttling = BackOffs(clock.monotonic, chance)
-        self._failing = Failing(clock.monotonic)
+        self._failing = CreateStreaks(clock.monotonic)
         self._events: list[Event] = []
         self._out: set[Offering] = set()
         self._mute: set[str] = set()
@@ -251,8 +251,8 @@ class Failures:
         """A blob came."""
         if cluster in self._mute:
             self._mute.discard(cluster)
-            self._events.append(Bootstrapped(cluster))
+            self._events.append(BootstrapEnded(cluster))
 
     def drained(self, machine: Machine, seconds: float) -> None:
         """A machine left its cluster in so many seconds."""
-        self._events.append(Drained(offering_of(machine), seconds))
+        self._events.append(DrainEnded(offering_of(machine), seconds))

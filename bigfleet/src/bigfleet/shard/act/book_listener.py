@@ -14,12 +14,12 @@ from typing import Final
 
 from bigfleet.model import Machine, MachineState
 from bigfleet.model.lifecycle import TRANSITIONAL
-from bigfleet.shard.act.backoff import COOLS_OFFERING, Failures
-from bigfleet.shard.act.pending_drains import Drains
+from bigfleet.observe.process import Clock
+from bigfleet.shard.act.backoff import COOLS_OFFERING, BackoffTable
+from bigfleet.shard.act.pending_drains import PendingDrains
 from bigfleet.shard.act.ports import ExecuteMetrics
-from bigfleet.shard.ports import Clock
 from bigfleet.shard.providers.create_failures import class_of_error
-from bigfleet.shard.state.journal import Entry, Journal
+from bigfleet.shard.state.journal import Journal, JournalEntry
 
 S = MachineState
 RETRY_SECONDS: Final = 1.0
@@ -44,7 +44,7 @@ class JournalKeeper:
         """Those with a line in the journal."""
         return sorted(self._written)
 
-    async def remember(self, machine_id: str, entry: Entry) -> None:
+    async def remember(self, machine_id: str, entry: JournalEntry) -> None:
         """Durable when it returns."""
         self._idle.pop(machine_id, None)
         self._written.add(machine_id)
@@ -98,14 +98,14 @@ def _is_moot(machine: Machine | None) -> bool:
     return machine.state is S.CONFIGURED and machine.leaving is None
 
 
-class Watch:
+class BookListener:
     """A subscriber of the book."""
 
     def __init__(
         self,
         clock: Clock,
-        drains: Drains,
-        failures: Failures,
+        drains: PendingDrains,
+        failures: BackoffTable,
         journal: JournalKeeper,
         metrics: ExecuteMetrics,
         wake: Callable[[], None],

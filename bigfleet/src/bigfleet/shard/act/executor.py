@@ -16,21 +16,21 @@ from typing import Final
 
 from bigfleet.decision import ActionKind
 from bigfleet.model import Machine, MachineState
-from bigfleet.shard.act.actions import Actions, Means
+from bigfleet.shard.act.actions import ActionContext, ActionSteps
 from bigfleet.shard.act.admission import Admission
 from bigfleet.shard.act.attempts import Attempt
 from bigfleet.shard.act.audit_log import AuditLog
-from bigfleet.shard.act.backoff import Failures
-from bigfleet.shard.act.book_listener import JournalKeeper, Watch
+from bigfleet.shard.act.backoff import BackoffTable
+from bigfleet.shard.act.book_listener import BookListener, JournalKeeper
 from bigfleet.shard.act.decisions import Decision, Decisions
 from bigfleet.shard.act.fair_queue import FairQueue
-from bigfleet.shard.act.held_back import Withheld, decision_of
-from bigfleet.shard.act.outcomes import ActionFailedError, Outcome, counted_as
-from bigfleet.shard.act.pending_drains import Drains, Grace
+from bigfleet.shard.act.held_back import HeldBackOrders, decision_of
+from bigfleet.shard.act.outcomes import ActionFailedError, ExecutionOutcome, counted_as
+from bigfleet.shard.act.pending_drains import PendingDrain, PendingDrains
 from bigfleet.shard.act.rails import units
-from bigfleet.shard.act.settlement import Endings
+from bigfleet.shard.act.settlement import Settlement
 from bigfleet.shard.machines.orders import Order
-from bigfleet.shard.state.journal import Entry, Journal
+from bigfleet.shard.state.journal import Journal, JournalEntry
 
 _LONGEST_GRACE_SECONDS: Final = 600.0
 _NS: Final = 1e9
@@ -47,7 +47,7 @@ class PoolSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Enqueued:
+class EnqueueResult:
     """What became of a cycle's orders."""
 
     accepted: list[Order]
@@ -62,7 +62,7 @@ class Executor:
 
     def __init__(
         self,
-        means: Means,
+        means: ActionContext,
         journal: Journal,
         *,
         epoch: int,
@@ -84,19 +84,19 @@ class Executor:
         self._stopped = asyncio.Event()
         self._rest = asyncio.Event()
         self._rest.set()
-        self._restoring: dict[str, Entry] = {}
+        self._restoring: dict[str, JournalEntry] = {}
         self._journal = JournalKeeper(journal)
         self.decisions = Decisions()
-        self.withheld = Withheld(self._tell, means.clock.now)
-        self.failures = Failures(means.clock, means.chance)
-        self.drains = Drains(means.clock, self._drain_is_due)
-        watch = Watch(
+        self.withheld = HeldBackOrders(self._tell, means.clock.now)
+        self.failures = BackoffTable(means.clock, means.chance)
+        self.drains = PendingDrains(means.clock, self._drain_is_due)
+        watch = BookListener(
             means.clock, self.drains, self.failures, self._journal, means.metrics, means.wake
         )
-        self._actions = Actions(means, self.drains, self.failures, self._journal, watch)
+        self._actions = ActionSteps(means, self.drains, self.failures, self._journal, watch)
         self._admission = Admission(means.book, self.failures, self._actions.offers_delete)
         fence = self._admission.fenced.add
-        self._endings = Endings(means, self._actions, self.drains, self.failures, fence, epoch)
+        self._endings = Settlement(means, self._actions, self.drains, self.failures, fence, epoch)
         means.book.on_change.append(watch.on_change)
         means.book.on_change.append(self._seen)
 
@@ -128,7 +128,7 @@ class Executor:
 
     # -- taking orders ---------------------------------------------------------------------------
 
-    def enqueue(self, orders: Sequence[Order], cycle: int) -> Enqueued:
+    def enqueue(self, orders: Sequence[Order], cycle: int) -> EnqueueResult:
         """Take orders. Each accepted one holds its machine; the caller writes into the book what
         has begun before the event loop turns.
         """
@@ -151,7 +151,7 @@ class Executor:
                     self._queue.put(Attempt(order, cycle, grace))
         self._count(accepted, dropped, deduped)
         self._means.traces.decided(accepted, cycle)
-        return Enqueued(accepted, dropped, deduped)
+        return EnqueueResult(accepted, dropped, deduped)
 
     def _hold(self, unit: Sequence[Order]) -> bool:
         machines = {order.machine for order in unit}
@@ -178,7 +178,7 @@ class Executor:
         """An operator answered an instruction."""
         self.drains.acknowledged(cluster, instruction_id, second, left)
 
-    def restore(self, entries: Mapping[str, Entry]) -> None:
+    def restore(self, entries: Mapping[str, JournalEntry]) -> None:
         """What the journal held at the start; a grace goes on when its machine is seen leaving."""
         self._journal.restored(entries)
         self._restoring = {machine: entry for machine, entry in entries.items() if entry.leaving}
@@ -198,7 +198,7 @@ class Executor:
         if after.state is not MachineState.CONFIGURED or after.leaving is None:
             return
         left = (entry.deadline_ns - self._clock.now()) / _NS
-        grace = Grace(
+        grace = PendingDrain(
             order=_order_before_restart(after, entry),
             instruction_id=entry.instruction_id,
             node=self._means.node_name(after.id) or after.id,
@@ -206,7 +206,7 @@ class Executor:
         )
         self.drains.add(grace)
 
-    def _drain_is_due(self, grace: Grace) -> bool:
+    def _drain_is_due(self, grace: PendingDrain) -> bool:
         machine = self._book.get(grace.machine)
         if machine is None or machine.leaving is None:
             self.drains.remove(grace.machine)
@@ -287,13 +287,13 @@ class Executor:
             attempt.begun = now
         attempt.deadline = now + self._settings.action_seconds - attempt.worked
         if not self._may_act():
-            raise ActionFailedError(Outcome.CANCELED, "actuation is paused")
+            raise ActionFailedError(ExecutionOutcome.CANCELED, "actuation is paused")
         if attempt.order.provider in self._admission.fenced:
-            raise ActionFailedError(Outcome.FENCED, "its provider has fenced this shard")
+            raise ActionFailedError(ExecutionOutcome.FENCED, "its provider has fenced this shard")
         if attempt.hopeless:
             # There may be thousands of them, and each ends without waiting for anybody.
             await asyncio.sleep(0)
-            raise ActionFailedError(Outcome.BLOB_ERROR, attempt.hopeless)
+            raise ActionFailedError(ExecutionOutcome.BLOB_ERROR, attempt.hopeless)
         with self._means.traces.doing(attempt.order):
             async with asyncio.timeout_at(attempt.deadline):
                 more = await self._actions.perform(attempt)
@@ -330,7 +330,7 @@ class Executor:
             self._audit.record(decision)
 
 
-def _order_before_restart(machine: Machine, entry: Entry) -> Order:
+def _order_before_restart(machine: Machine, entry: JournalEntry) -> Order:
     stamp = entry.for_stamp
     return Order(
         kind=ActionKind.RECLAIM if stamp is None else ActionKind.PREEMPT,

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 _Key = tuple[ActionKind, str, str, str]
 
 
-class Withheld:
+class HeldBackOrders:
     """What the last cycle decided and nobody carried out."""
 
     def __init__(self, tell: Callable[[Decision], None], now: Callable[[], int]) -> None:

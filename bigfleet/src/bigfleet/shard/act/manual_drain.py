@@ -21,7 +21,7 @@ from bigfleet.shard.machines.orders import Order
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
+class ManualDrains:
     """Takes such drains, or says why not."""
 
     shard_id: str

@@ -12,7 +12,7 @@ from typing import Final
 from bigfleet.decision import ActionKind
 
 
-class Outcome(StrEnum):
+class ExecutionOutcome(StrEnum):
     """The values of the label `outcome` of `action_execute_outcomes_total`."""
 
     SUCCESS = "success"
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 class ActionFailedError(Exception):
     """An action ended with this outcome, for this reason."""
 
-    def __init__(self, outcome: Outcome, text: str, *, settled: bool = False) -> None:
+    def __init__(self, outcome: ExecutionOutcome, text: str, *, settled: bool = False) -> None:
         super().__init__(text)
         self.outcome = outcome
         self.settled = settled

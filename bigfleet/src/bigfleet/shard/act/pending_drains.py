@@ -17,16 +17,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from bigfleet.observe.process import Clock
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.operators.messages import Instruction
-from bigfleet.shard.ports import Clock
 
 AGAIN_SECONDS: Final = 1.0
 """When a due machine could not be handed on: how long until it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grace:
+class PendingDrain:
     """One machine on its way out."""
 
     order: Order
@@ -48,13 +48,13 @@ class Grace:
         return Instruction(self.instruction_id, self.node, 0, cancel=True)
 
 
-class Drains:
+class PendingDrains:
     """The book of graces. `hand_on` says whether it took the machine."""
 
-    def __init__(self, clock: Clock, hand_on: Callable[[Grace], bool]) -> None:
+    def __init__(self, clock: Clock, hand_on: Callable[[PendingDrain], bool]) -> None:
         self._clock = clock
         self._hand_on = hand_on
-        self._graces: dict[str, Grace] = {}
+        self._graces: dict[str, PendingDrain] = {}
         self._by_instruction: dict[str, str] = {}
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, int, str]] = []
@@ -64,29 +64,29 @@ class Drains:
     def __len__(self) -> int:
         return len(self._graces)
 
-    def __iter__(self) -> Iterator[Grace]:
+    def __iter__(self) -> Iterator[PendingDrain]:
         return iter(list(self._graces.values()))
 
-    def get(self, machine_id: str) -> Grace | None:
+    def get(self, machine_id: str) -> PendingDrain | None:
         """A machine's grace."""
         return self._graces.get(machine_id)
 
-    def left(self, grace: Grace) -> int:
+    def left(self, grace: PendingDrain) -> int:
         """Whole seconds a machine has left, rounded up."""
         return max(0, math.ceil(grace.deadline - self._clock.monotonic()))
 
-    def note(self, grace: Grace) -> None:
+    def note(self, grace: PendingDrain) -> None:
         """Know of a grace without waiting for its end: its Drain is under way."""
         self.remove(grace.machine)
         self._graces[grace.machine] = grace
         self._by_instruction[grace.instruction_id] = grace.machine
 
-    def add(self, grace: Grace) -> None:
+    def add(self, grace: PendingDrain) -> None:
         """Wait for the end of a grace."""
         self.note(grace)
         self._schedule(grace.machine, grace.deadline)
 
-    def remove(self, machine_id: str) -> Grace | None:
+    def remove(self, machine_id: str) -> PendingDrain | None:
         """It is over or called off."""
         grace = self._graces.pop(machine_id, None)
         self._due.pop(machine_id, None)

@@ -13,7 +13,7 @@ from bigfleet.model import Machine, Profile
 from bigfleet.shard.operators.messages import Blob, Instruction
 
 
-class Sessions(Protocol):
+class OperatorSessions(Protocol):
     """The operators that are connected."""
 
     async def bootstrap(

@@ -21,11 +21,11 @@ from typing import Final
 
 from bigfleet.decision import ActionKind
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS
+from bigfleet.observe.process import Clock
 from bigfleet.shard.act.held_back import DRY_RUN, PAUSED, UNHEARD
 from bigfleet.shard.act.outcomes import counted_as
 from bigfleet.shard.act.ports import ExecuteMetrics
 from bigfleet.shard.machines.orders import Order
-from bigfleet.shard.ports import Clock
 from bigfleet.shard.state.pause import Pause
 
 WINDOW_SECONDS: Final = 10.0
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class OrderSplit:
     """What a rail lets through and what it holds back, each in the order it came."""
 
     kept: list[Order]
@@ -74,14 +74,14 @@ def portions(orders: Iterable[Order], about: int) -> Iterator[list[Order]]:
         yield portion
 
 
-def limited(orders: Sequence[Order], most: int) -> Cut:
+def limited(orders: Sequence[Order], most: int) -> OrderSplit:
     """At most so many, first come first served.
 
     A gang that alone is larger than the limit goes through when it is first: it would never fit.
     """
     if len(orders) <= most:
-        return Cut(list(orders), [])
-    cut = Cut([], [])
+        return OrderSplit(list(orders), [])
+    cut = OrderSplit([], [])
     for unit in units(orders):
         fits = len(cut.kept) + len(unit) <= most
         alone = not cut.kept and not cut.held and most > 0
@@ -89,12 +89,12 @@ def limited(orders: Sequence[Order], most: int) -> Cut:
     return cut
 
 
-def not_taking(orders: Iterable[Order]) -> Cut:
+def not_taking(orders: Iterable[Order]) -> OrderSplit:
     """Nothing that takes a machine from a cluster, unless the machine is going anyway.
 
     What a gang waits for is held back with what is taken for it.
     """
-    cut = Cut([], [])
+    cut = OrderSplit([], [])
     for unit in units(orders):
         takes = any(map(_takes, unit))
         (cut.held if takes else cut.kept).extend(unit)
@@ -111,10 +111,10 @@ def cap_of(configured: int, fraction: float) -> int:
     return max(1, int(fraction * configured))
 
 
-def capped(orders: Iterable[Order], budget: Mapping[str, int]) -> Cut:
+def capped(orders: Iterable[Order], budget: Mapping[str, int]) -> OrderSplit:
     """Reclaims within what their cluster has left; everything else goes through."""
     left = dict(budget)
-    cut = Cut([], [])
+    cut = OrderSplit([], [])
     for order in orders:
         if order.kind is not ActionKind.RECLAIM:
             cut.kept.append(order)
@@ -187,7 +187,7 @@ class RailSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AdmittedOrders:
     """What may be executed, and how much was held back by what."""
 
     orders: list[Order]
@@ -229,7 +229,7 @@ class Rails:
 
     def admit(
         self, orders: Sequence[Order], budget: Mapping[str, int], beyond: int = 0
-    ) -> Admitted:
+    ) -> AdmittedOrders:
         """What of a cycle's orders may be executed, given the budget the cycle decided with.
 
         `beyond` counts reclaims for which no order was made because the budget had none left.
@@ -250,14 +250,14 @@ class Rails:
             self._suppress(limit.kept)
             word = PAUSED if self.pause.on else DRY_RUN
             withheld += [(order, word) for order in limit.kept]
-            return Admitted([], *held, len(limit.kept), withheld)
+            return AdmittedOrders([], *held, len(limit.kept), withheld)
         self._window.spend(limit.kept, self._clock.monotonic())
-        return Admitted(limit.kept, *held, 0, withheld)
+        return AdmittedOrders(limit.kept, *held, 0, withheld)
 
-    def _wait_for_all(self, orders: Sequence[Order]) -> Cut:
+    def _wait_for_all(self, orders: Sequence[Order]) -> OrderSplit:
         """Demand that looks unmet, and surplus, may be neither once every provider is heard."""
         names = self._unheard()
-        cut = not_taking(orders) if names else Cut(list(orders), [])
+        cut = not_taking(orders) if names else OrderSplit(list(orders), [])
         if cut.held:
             self._metrics.actions_suppressed(Counter(counted_as(one.kind) for one in cut.held))
             _log.warning(

@@ -17,11 +17,11 @@ import grpc
 from bigfleet.decision import ActionKind
 from bigfleet.model import Departure, IllegalMoveError, Machine, MachineError, MachineState
 from bigfleet.provider import FencedError, ProviderError
-from bigfleet.shard.act.actions import Actions, Means
+from bigfleet.shard.act.actions import ActionContext, ActionSteps
 from bigfleet.shard.act.attempts import Attempt, Truth
-from bigfleet.shard.act.backoff import Failures
-from bigfleet.shard.act.outcomes import ActionFailedError, Outcome
-from bigfleet.shard.act.pending_drains import AGAIN_SECONDS, Drains
+from bigfleet.shard.act.backoff import BackoffTable
+from bigfleet.shard.act.outcomes import ActionFailedError, ExecutionOutcome
+from bigfleet.shard.act.pending_drains import AGAIN_SECONDS, PendingDrains
 from bigfleet.shard.providers.create_failures import CreateFailure, class_of_code
 
 S = MachineState
@@ -44,20 +44,25 @@ _DONE: Final = {
 }
 _DRAIN_DONE: Final = frozenset({S.DRAINING, S.IDLE})
 _KEEPS_OFF: Final = frozenset(
-    {Outcome.PROVIDER_ERROR, Outcome.TRANSITION_ERROR, Outcome.RACED_TO_IDLE, Outcome.OTHER}
+    {
+        ExecutionOutcome.PROVIDER_ERROR,
+        ExecutionOutcome.TRANSITION_ERROR,
+        ExecutionOutcome.RACED_TO_IDLE,
+        ExecutionOutcome.OTHER,
+    }
 )
 _log = logging.getLogger(__name__)
 
 
-class Endings:
+class Settlement:
     """Turns the end of an attempt into an outcome, and sets right what it left behind."""
 
     def __init__(
         self,
-        means: Means,
-        actions: Actions,
-        drains: Drains,
-        failures: Failures,
+        means: ActionContext,
+        actions: ActionSteps,
+        drains: PendingDrains,
+        failures: BackoffTable,
         fence: Callable[[str], None],
         epoch: int,
     ) -> None:
@@ -88,12 +93,12 @@ class Endings:
             self._drains.remove(attempt.order.machine)
         self._book.take(seen, own=True)
 
-    def end(self, attempt: Attempt, failed: BaseException | None) -> Outcome:
+    def end(self, attempt: Attempt, failed: BaseException | None) -> ExecutionOutcome:
         """Everything but counting and freeing."""
         if failed is None:
             if attempt.order.kind is not K.PROVISION:
                 self._failures.action_succeeded(attempt.order.machine)
-            return Outcome.SUCCESS
+            return ExecutionOutcome.SUCCESS
         outcome = self._outcome(attempt, failed)
         self._set_right(attempt, failed, outcome)
         order = attempt.order
@@ -106,30 +111,30 @@ class Endings:
         _log.warning("action failed", extra=keys)
         return outcome
 
-    def _outcome(self, attempt: Attempt, failed: BaseException) -> Outcome:
+    def _outcome(self, attempt: Attempt, failed: BaseException) -> ExecutionOutcome:
         match failed:
             case ActionFailedError():
                 return failed.outcome
             case FencedError():
                 self._fenced(attempt, failed)
-                return Outcome.FENCED
+                return ExecutionOutcome.FENCED
             case ProviderError():
                 late = failed.code is grpc.StatusCode.DEADLINE_EXCEEDED
-                return Outcome.CANCELED if late else Outcome.PROVIDER_ERROR
+                return ExecutionOutcome.CANCELED if late else ExecutionOutcome.PROVIDER_ERROR
             case TimeoutError():
                 self._actions.timed_out(attempt)
-                return Outcome.CANCELED
+                return ExecutionOutcome.CANCELED
             case asyncio.CancelledError():
-                return Outcome.CANCELED
+                return ExecutionOutcome.CANCELED
             case IllegalMoveError():
-                return Outcome.TRANSITION_ERROR
+                return ExecutionOutcome.TRANSITION_ERROR
             case OSError():
                 # The journal cannot be written, and what is not written down is not done.
-                return Outcome.OTHER
+                return ExecutionOutcome.OTHER
             case _:
                 keys = {"machine": attempt.order.machine}
                 _log.error("action broke", exc_info=failed, extra=keys)
-                return Outcome.OTHER
+                return ExecutionOutcome.OTHER
 
     def _fenced(self, attempt: Attempt, error: FencedError) -> None:
         self._fence(error.provider)
@@ -142,7 +147,9 @@ class Endings:
         }
         _log.error("provider fenced this shard's mutation", extra=keys)
 
-    def _set_right(self, attempt: Attempt, failed: BaseException, outcome: Outcome) -> None:
+    def _set_right(
+        self, attempt: Attempt, failed: BaseException, outcome: ExecutionOutcome
+    ) -> None:
         order = attempt.order
         settled = isinstance(failed, ActionFailedError) and failed.settled
         wait = 0.0
@@ -153,7 +160,7 @@ class Endings:
                 self._undo(attempt)
             if attempt.client is not None:
                 self._means.lister.refresh(order.machine)
-        if attempt.drain and outcome is not Outcome.FENCED:
+        if attempt.drain and outcome is not ExecutionOutcome.FENCED:
             # Never at once: what fails before anybody is called would fail for ever in one instant.
             self._drains.again(order.machine, wait or AGAIN_SECONDS)
 
@@ -173,12 +180,14 @@ class Endings:
         else:
             self._book.revert(machine.id)
 
-    def _keep_off(self, attempt: Attempt, failed: BaseException, outcome: Outcome) -> float:
+    def _keep_off(
+        self, attempt: Attempt, failed: BaseException, outcome: ExecutionOutcome
+    ) -> float:
         """Leave the machine alone where trying again at once would be no use; for how long."""
         called = attempt.client is not None
         if attempt.order.kind is K.PROVISION and called:
             self._create_refused(attempt, failed)
-        elif outcome in _KEEPS_OFF or (outcome is Outcome.CANCELED and called):
+        elif outcome in _KEEPS_OFF or (outcome is ExecutionOutcome.CANCELED and called):
             return self._failures.action_failed(attempt.order.machine)
         return 0.0
 

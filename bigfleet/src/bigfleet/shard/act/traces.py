@@ -23,6 +23,7 @@ from typing import Final, Protocol
 
 from bigfleet.decision import ActionKind
 from bigfleet.model import Machine, MachineState
+from bigfleet.observe.process import Clock
 from bigfleet.observe.tracing import (
     Attributes,
     Span,
@@ -34,7 +35,6 @@ from bigfleet.observe.tracing import (
 )
 from bigfleet.shard.demand.cluster_rows import RowChanges
 from bigfleet.shard.machines.orders import Order
-from bigfleet.shard.ports import Clock
 
 S = MachineState
 TRACED: Final = frozenset({ActionKind.PROVISION, ActionKind.BOOTSTRAP})

@@ -22,13 +22,13 @@ from bigfleet.decision import Carry, ClockSet, DecisionCancelledError, Engine, P
 from bigfleet.decision.work_budget import weights_of
 from bigfleet.model.columns import Demand, MachineColumns, Symbols
 from bigfleet.observe.cycles import CycleRecord
-from bigfleet.shard.act.executor import Enqueued
-from bigfleet.shard.act.rails import Admitted, portions
+from bigfleet.observe.process import Clock, Offload
+from bigfleet.shard.act.executor import EnqueueResult
+from bigfleet.shard.act.rails import AdmittedOrders, portions
 from bigfleet.shard.decide.orders import beyond_budget, orders_of, settle_credits
 from bigfleet.shard.decide.watchdog import DecisionWatchdog
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order
-from bigfleet.shard.ports import Clock, Offload
 from bigfleet.shard.state.restamps import lines_of
 
 PHASES: Final = (
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CycleOutcome:
     """A finished decision, for those who show it."""
 
     number: int
@@ -85,11 +85,11 @@ class Inputs(Protocol):
 class Outputs(Protocol):
     """Where a cycle's decisions go."""
 
-    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Admitted:
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> AdmittedOrders:
         """What rails let through and what not; so many more reclaims the cap held back."""
         ...
 
-    def show(self, outcome: Outcome) -> int:
+    def show(self, outcome: CycleOutcome) -> int:
         """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
         ...
 
@@ -101,13 +101,13 @@ class Outputs(Protocol):
 class OrderQueue(Protocol):
     """Who executes orders."""
 
-    def enqueue(self, orders: Sequence[Order], cycle: int) -> Enqueued:
+    def enqueue(self, orders: Sequence[Order], cycle: int) -> EnqueueResult:
         """Queue the orders of a cycle; the accepted ones hold their machines."""
         ...
 
 
 @dataclass
-class Cycle:
+class DecisionCycle:
     """Runs cycles, one after the other."""
 
     book: Book
@@ -176,7 +176,7 @@ class Cycle:
         marks.append(self.timer())
         await self.hold_back(admitted.withheld, self.number)
         unmet = self.outputs.show(
-            Outcome(self.number, trigger, now, plan, policy, accepted, changes, started, carry)
+            CycleOutcome(self.number, trigger, now, plan, policy, accepted, changes, started, carry)
         )
         marks.append(self.timer())
         record = self._record(trigger, started, marks, plan, accepted, changes, unmet, cpu_begin)

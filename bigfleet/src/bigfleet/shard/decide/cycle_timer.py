@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from bigfleet.shard.ports import Clock
+from bigfleet.observe.process import Clock
 
 TICK: Final = "tick"
 WAKEUP: Final = "wakeup"
 
 
-class Pace:
+class CycleTimer:
     """Paces one task. Seconds by the monotonic clock."""
 
     def __init__(self, clock: Clock, interval: float, least_gap: float) -> None:

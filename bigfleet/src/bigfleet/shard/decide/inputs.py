@@ -16,14 +16,14 @@ from bigfleet.model import CapacityType, Machine, MachineState
 from bigfleet.model.columns import Demand
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.model.lifecycle import ALLOCATABLE, BOUND
+from bigfleet.observe.process import Clock
 from bigfleet.shard.act.backoff import remembered
 from bigfleet.shard.act.executor import Executor
 from bigfleet.shard.act.rails import Rails
 from bigfleet.shard.demand.needs_table import NeedsTable
-from bigfleet.shard.demand.symbol_gc import Forgetting
+from bigfleet.shard.demand.symbol_gc import SymbolCollector
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.operators.sessions import Sessions
-from bigfleet.shard.ports import Clock
 from bigfleet.shard.providers.lister import Lister
 
 
@@ -71,7 +71,7 @@ class CycleInputs:
     quotas: Callable[[], Mapping[tuple[str, str], int]]
     on_loss: Callable[[Machine], None]
     metrics: MergeMetrics
-    forgetting: Forgetting
+    forgetting: SymbolCollector
     _asked: set[tuple[str, str]] = field(default_factory=set)
     """Name and region of the providers of the last merge."""
 

@@ -13,24 +13,25 @@ from bigfleet.decision import ActionKind, Policy, Reason
 from bigfleet.explanation import Situation
 from bigfleet.observe.ages import TransitionAges
 from bigfleet.observe.cycles import CycleRecord, CycleRing
+from bigfleet.observe.process import Clock
 from bigfleet.observe.shard import ShardMetrics
 from bigfleet.shard.act.executor import Executor
-from bigfleet.shard.act.rails import Admitted, Rails
-from bigfleet.shard.decide.cycle import Outcome
+from bigfleet.shard.act.rails import AdmittedOrders, Rails
+from bigfleet.shard.decide.cycle import CycleOutcome
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.explain.attribution import attribute_phases, attribute_plan
-from bigfleet.shard.explain.failing_creates import Unserved
+from bigfleet.shard.explain.failing_creates import FailingCreates
 from bigfleet.shard.explain.hints import Hints
 from bigfleet.shard.explain.ledger import Ledger
 from bigfleet.shard.explain.need_explanations import Basis
-from bigfleet.shard.explain.provisioning_latency import Asked
-from bigfleet.shard.explain.reclaim_audit import Forced
-from bigfleet.shard.explain.verdicts import Verdicts
+from bigfleet.shard.explain.provisioning_latency import ProvisioningLatency
+from bigfleet.shard.explain.reclaim_audit import UnforcedReclaims
+from bigfleet.shard.explain.verdicts import VerdictUpdates
 from bigfleet.shard.explain.views import NeedViews
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.operators.sessions import Sessions
-from bigfleet.shard.ports import Clock, steady
+from bigfleet.shard.ports import steady
 from bigfleet.shard.providers.lister import Lister
 
 I64 = npt.NDArray[np.int64]
@@ -47,7 +48,7 @@ class CycleOutputs:
     sessions: Sessions
     executor: Executor
     rails: Rails
-    forced: Forced
+    forced: UnforcedReclaims
     clock: Clock
     lister: Lister
     metrics: ShardMetrics
@@ -57,13 +58,13 @@ class CycleOutputs:
     """A shortfall has become old enough for the coordinator."""
     again: Callable[[], None]
     """More is to be done than one cycle may: the next should follow at once."""
-    asked: Asked
+    asked: ProvisioningLatency
     age: float = 0.0
     """Seconds the process is old already."""
     ledger: Ledger = field(default_factory=Ledger)
     hints: Hints = field(default_factory=Hints)
-    verdicts: Verdicts = field(default_factory=Verdicts)
-    unserved: Unserved = field(default_factory=Unserved)
+    verdicts: VerdictUpdates = field(default_factory=VerdictUpdates)
+    unserved: FailingCreates = field(default_factory=FailingCreates)
     cycles: CycleRing = field(default_factory=CycleRing)
     views: NeedViews | None = None
     """Of the last finished cycle; None before the first."""
@@ -77,14 +78,14 @@ class CycleOutputs:
         self.ages = TransitionAges(self._steady)
         self.book.on_change.append(self.ages)
 
-    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Admitted:
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> AdmittedOrders:
         """What rails let through and what not; so many more reclaims the cap held back."""
         admitted = self.rails.admit(orders, policy.reclaim_budget or {}, capped)
         if admitted.deferred and self.rails.may_act():
             self.again()
         return admitted
 
-    def show(self, outcome: Outcome) -> int:
+    def show(self, outcome: CycleOutcome) -> int:
         """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
         plan, policy, now = outcome.plan, outcome.policy, outcome.now
         told = self.unserved.told(plan, self.executor.failures.trouble(), self.book.row)
@@ -122,7 +123,7 @@ class CycleOutputs:
             attribute_plan(outcome.number, plan)
         return int((~told.plan.verdicts.satisfied).sum())
 
-    def _lost(self, outcome: Outcome) -> I64:
+    def _lost(self, outcome: CycleOutcome) -> I64:
         """The rows of machines that are really reclaimed."""
         rows = [
             self.book.row(order.machine)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bigfleet.decision.work_budget import heaviest_first
-from bigfleet.shard.ports import Clock
+from bigfleet.observe.process import Clock
 
 MOST_SECONDS: Final = 20.0
 """Five times what the slowest fleet of the benchmarks takes."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bigfleet.model import Need, NeedKey, Profile, Stamp
 from bigfleet.model.columns import Symbols
-from bigfleet.shard.demand.ingest import Amounts, ClusterStatement, RollUp
+from bigfleet.shard.demand.ingest import ClusterStatement, RollUp, RowAmounts
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -55,8 +55,8 @@ class Block:
     cluster: str
     keys: tuple[NeedKey, ...]
     profiles: tuple[Profile, ...]
-    aggregate: Amounts
-    unit: Amounts
+    aggregate: RowAmounts
+    unit: RowAmounts
     arrival: I64
     shrunk_at: I64
     stated: ClusterStatement
@@ -158,7 +158,7 @@ class Block:
         return np.fromiter((place.get(key, -1) for key in rollup.keys), np.int64, len(rollup))
 
 
-def _compare(before: Amounts, old: I64, after: Amounts, new: I64) -> tuple[Bools, Bools]:
+def _compare(before: RowAmounts, old: I64, after: RowAmounts, new: I64) -> tuple[Bools, Bools]:
     """Per pair of rows: whether they differ, and whether the new one is smaller in a resource."""
     names = before.names
     if names != after.names:
@@ -170,7 +170,7 @@ def _compare(before: Amounts, old: I64, after: Amounts, new: I64) -> tuple[Bools
     return differs.any(axis=1), smaller.any(axis=1)
 
 
-def _under(names: tuple[str, ...], amounts: Amounts, cells: I64 | I32) -> I64 | I32:
+def _under(names: tuple[str, ...], amounts: RowAmounts, cells: I64 | I32) -> I64 | I32:
     """Cells under other names, which hold all of the amounts' own."""
     if names == amounts.names:
         return cells
@@ -179,7 +179,7 @@ def _under(names: tuple[str, ...], amounts: Amounts, cells: I64 | I32) -> I64 | 
     return out
 
 
-def _widen(amounts: Amounts, symbols: Symbols) -> tuple[I64, I32]:
+def _widen(amounts: RowAmounts, symbols: Symbols) -> tuple[I64, I32]:
     columns = [symbols.resources.of(name) for name in amounts.names]
     shape = (len(amounts.whole), len(symbols.resources))
     whole, milli = np.zeros(shape, np.int64), np.zeros(shape, np.int32)

@@ -62,7 +62,7 @@ _NOT_PROFILE: Final = ("aggregate_resources", "min_unit", "group", "size_class")
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class RowAmounts:
     """[row, resource] in whole units and thousandths; resources are sorted by name."""
 
     names: tuple[str, ...]
@@ -111,8 +111,8 @@ class RollUp:
     keys: tuple[NeedKey, ...]
     """Ascending."""
     profiles: tuple[Profile, ...]
-    aggregate: Amounts
-    unit: Amounts
+    aggregate: RowAmounts
+    unit: RowAmounts
     stated: ClusterStatement = field(default_factory=ClusterStatement)
 
     def __len__(self) -> int:
@@ -279,7 +279,7 @@ class _Cells:
             self._wholes.append(whole)
             self._rests.append(rest)
 
-    def columns(self, order: I64) -> Amounts:
+    def columns(self, order: I64) -> RowAmounts:
         """The collected cells; `order` says which collected row comes first, second, ..."""
         shape = (len(order), len(self._names))
         whole, milli = np.zeros(shape, np.int64), np.zeros(shape, np.int32)
@@ -291,7 +291,7 @@ class _Cells:
             at = row_at[self._rows], column_at[self._columns]
             whole[at] = self._wholes
             milli[at] = self._rests
-        return Amounts(tuple(names), whole, milli)
+        return RowAmounts(tuple(names), whole, milli)
 
 
 @lru_cache(_QUANTITIES)

@@ -40,7 +40,7 @@ class Size:
     resources: Mapping[str, float]
 
 
-class Verdict(Enum):
+class QuarantineVerdict(Enum):
     """What becomes of a roll-up."""
 
     NORMAL = "normal"
@@ -53,7 +53,7 @@ class Verdict(Enum):
 class Judgement:
     """A verdict and what it rests on."""
 
-    verdict: Verdict
+    verdict: QuarantineVerdict
     rows: int
     baseline: int
     """Rows of what it was compared with; 0 for bound capacity."""
@@ -98,16 +98,16 @@ class Quarantine:
             self._suspicions.pop(cluster, None)
             if is_sure:
                 self._accepted[cluster] = size
-            return Judgement(Verdict.NORMAL, size.rows, baseline.rows)
+            return Judgement(QuarantineVerdict.NORMAL, size.rows, baseline.rows)
         before = self._suspicions.get(cluster)
         count, since = (1, now) if before is None else (before.count + 1, before.since)
         long_enough = now - since >= self._settings.seconds
         if count >= self._settings.consecutive and long_enough:
             self._suspicions.pop(cluster, None)
             self._accepted[cluster] = size
-            return Judgement(Verdict.BELIEVED, size.rows, baseline.rows, count)
+            return Judgement(QuarantineVerdict.BELIEVED, size.rows, baseline.rows, count)
         self._suspicions[cluster] = _Suspicion(count, since)
-        return Judgement(Verdict.HELD, size.rows, baseline.rows, count)
+        return Judgement(QuarantineVerdict.HELD, size.rows, baseline.rows, count)
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good."""

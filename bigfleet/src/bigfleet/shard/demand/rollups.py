@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from bigfleet.observe.process import Clock, Offload
 from bigfleet.shard.demand.cluster_rows import RowChanges
 from bigfleet.shard.demand.errors import RollUpRefusedError
 from bigfleet.shard.demand.ingest import Ingest, RollUp
 from bigfleet.shard.demand.metrics import RollUpMetrics
 from bigfleet.shard.demand.needs_table import NeedsTable
-from bigfleet.shard.demand.quarantine import Quarantine, Verdict
-from bigfleet.shard.ports import Clock, Offload
+from bigfleet.shard.demand.quarantine import Quarantine, QuarantineVerdict
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 from bigfleet_base.identifiers import SHOWN_OF_ERRORS, cut
 
@@ -47,7 +47,7 @@ class _Parked:
 
 
 @dataclass
-class RollUps:
+class RollUpIntake:
     """The one place where demand comes in."""
 
     needs: NeedsTable
@@ -162,10 +162,10 @@ class RollUps:
             "baseline": judgement.baseline,
             "consecutive": judgement.consecutive,
         }
-        if judgement.verdict is Verdict.HELD:
+        if judgement.verdict is QuarantineVerdict.HELD:
             _log.warning("rollup quarantined", extra=facts)
-        elif judgement.verdict is Verdict.BELIEVED:
+        elif judgement.verdict is QuarantineVerdict.BELIEVED:
             _log.warning("quarantined rollup accepted", extra=facts)
-        held = judgement.verdict is Verdict.HELD
+        held = judgement.verdict is QuarantineVerdict.HELD
         self.metrics.rollup_quarantined(cluster, held)
         return not held

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from bigfleet.decision import Carry
 from bigfleet.model.columns import Symbols
+from bigfleet.observe.process import Offload
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.ports import Offload
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ UNUSED: Final = 16_384
 
 
 @dataclass
-class Forgetting:
+class SymbolCollector:
     """Looks at the beginning of a cycle, when no decision reads the symbols."""
 
     book: Book

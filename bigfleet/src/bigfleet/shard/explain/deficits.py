@@ -17,7 +17,7 @@ Supplies = tuple[I64, I64, I64]
 """Places in the rows, what one machine gives there, and how many such machines there are."""
 
 
-class Lacking:
+class Deficits:
     """Keeps what the amounts of one cycle have in common with those of the next."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from bigfleet.decision.plan import VerdictColumns
 from bigfleet.model import MachineState
 from bigfleet.model.columns import Demand, MachineColumns, Offering
 from bigfleet.model.match_set import ClusterTerms, MatchSet
-from bigfleet.shard.explain.deficits import Lacking
+from bigfleet.shard.explain.deficits import Deficits
 from bigfleet.shard.providers.create_failures import CreateFailure
 from bigfleet.shard.providers.create_streaks import Run, Trouble
 
@@ -58,7 +58,7 @@ _NONE: Final = 2**62
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownPlan:
     """A plan as it is shown."""
 
     plan: Plan
@@ -71,7 +71,7 @@ class Told:
     """Offerings whose Creates fail."""
 
     @classmethod
-    def as_decided(cls, plan: Plan) -> Told:
+    def as_decided(cls, plan: Plan) -> ShownPlan:
         """The plan with nothing put right."""
         return cls(plan, np.full(len(plan.verdicts), -1, np.int64))
 
@@ -81,17 +81,17 @@ class Told:
         return None if place < 0 else self.runs[place]
 
 
-class Unserved:
+class FailingCreates:
     """Finds them, cycle after cycle; keeps what two cycles have in common."""
 
     def __init__(self) -> None:
         self._matcher = Matcher()
-        self._lacking = Lacking()
+        self._lacking = Deficits()
 
-    def told(self, plan: Plan, trouble: Trouble, row_of: Callable[[str], int]) -> Told:
+    def told(self, plan: Plan, trouble: Trouble, row_of: Callable[[str], int]) -> ShownPlan:
         """The plan as it is to be shown; `row_of` knows machines by their ids."""
         if not trouble:
-            return Told.as_decided(plan)
+            return ShownPlan.as_decided(plan)
         self._matcher.forget_unused()
         runs, of_class = _runs_of_classes(plan.fleet, trouble)
         vain = _in_vain(plan, trouble, row_of)
@@ -114,7 +114,7 @@ class Unserved:
         quota = np.array([run.cause is F.QUOTA for run in runs], np.bool_)
         v.reason[caused] = np.where(quota[cause[caused]], Reason.QUOTA, Reason.STOCK_OUT)
         failing = frozenset(o for o in plan.fleet.classes.offerings if trouble.of(o) is not None)
-        return Told(replace(plan, verdicts=v), cause, runs, vain, failing)
+        return ShownPlan(replace(plan, verdicts=v), cause, runs, vain, failing)
 
     def _without(self, plan: Plan, vain: I64, of_class: I64) -> tuple[VerdictColumns, I64]:
         """Verdicts to write in, in which these machines are nothing; per row what fails, or -1."""

@@ -29,7 +29,7 @@ from bigfleet.model import format_resources
 from bigfleet.model.blockers import NOT_FOUND_IN_TIME
 from bigfleet.model.columns import Offering
 from bigfleet.model.columns.machines import Flag
-from bigfleet.shard.ports import Clock, Offload
+from bigfleet.observe.process import Clock, Offload
 from bigfleet_api.v1alpha1 import provider_pb2
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from bigfleet.model import Machine, MachineState
+from bigfleet.observe.process import Clock
 from bigfleet.shard.demand.cluster_rows import RowChanges
 from bigfleet.shard.machines.orders import Order
-from bigfleet.shard.ports import Clock
 
 Asking = tuple[str, str]
 """A cluster and the fingerprint of a profile."""
 
 
-class Asked:
+class ProvisioningLatency:
     """What is waited for. `observe` is told of every wait that ended, in seconds."""
 
     def __init__(self, clock: Clock, observe: Callable[[float], None]) -> None:

@@ -33,7 +33,7 @@ _MANY: Final = 4_096
 _ON_ITS_WAY: Final = frozenset({S.CREATING, S.CONFIGURING})
 
 
-class Forced:
+class UnforcedReclaims:
     """What happened to clusters, and since when machines are not claimed."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from bigfleet.decision import Reason
 from bigfleet.model import format_resources
 from bigfleet.model.columns import Symbols
 from bigfleet.model.reasons import FAILING_CREATES, WHY
-from bigfleet.shard.explain.failing_creates import Told
+from bigfleet.shard.explain.failing_creates import ShownPlan
 from bigfleet.shard.providers.create_failures import CreateFailure
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2
@@ -35,14 +35,14 @@ _MOST_OF_TEXT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class VerdictMessage:
     """A frame for one cluster."""
 
     cluster: str
     message: pb.ShardMessage
 
 
-class Verdicts:
+class VerdictUpdates:
     """What clusters were told of their needs, and what they are told now."""
 
     def __init__(self, most: int = MOST_PER_CYCLE) -> None:
@@ -56,7 +56,7 @@ class Verdicts:
             whose = self._symbols.identity_column("cluster")[: len(self._told)]
             self._told[whose == self._symbols.clusters.find(cluster)] = _UNTOLD
 
-    def changes(self, told: Told, listening: Collection[str]) -> Iterator[News]:
+    def changes(self, told: ShownPlan, listening: Collection[str]) -> Iterator[VerdictMessage]:
         """One frame per cluster that can read it and has news."""
         demand, v = told.plan.demand, told.plan.verdicts
         symbols = demand.symbols
@@ -79,7 +79,7 @@ class Verdicts:
         self._told[identity[news]] = code[news]
         for part in np.split(news, np.flatnonzero(np.diff(cluster[news])) + 1):
             if len(part):
-                yield News(
+                yield VerdictMessage(
                     symbols.clusters[int(cluster[part[0]])],
                     _frame(told, identity[part], row_of[part], code[part]),
                 )
@@ -92,7 +92,9 @@ class Verdicts:
             self._told = np.concatenate([self._told, np.full(more, _UNTOLD, np.int64)])
 
 
-def _frame(told: Told, identities: npt.NDArray[np.int32], rows: I64, codes: I64) -> pb.ShardMessage:
+def _frame(
+    told: ShownPlan, identities: npt.NDArray[np.int32], rows: I64, codes: I64
+) -> pb.ShardMessage:
     frame = pb.ShardMessage()
     verdicts = frame.need_verdicts.verdicts
     columns = zip(identities.tolist(), rows.tolist(), codes.tolist(), strict=True)
@@ -110,7 +112,7 @@ def _frame(told: Told, identities: npt.NDArray[np.int32], rows: I64, codes: I64)
     return frame
 
 
-def _words(told: Told, row: int, reason: Reason) -> str:
+def _words(told: ShownPlan, row: int, reason: Reason) -> str:
     if reason is Reason.NONE:
         return ""
     run = told.run(row)

@@ -28,9 +28,9 @@ from bigfleet.inventory import Inventory
 from bigfleet.model import Departure, Machine, MachineState, Stamp
 from bigfleet.model.columns import MachineColumns, Symbols
 from bigfleet.model.lifecycle import BOUND, check_move
-from bigfleet.shard.machines.merge_record import Merged, ends_transition, merge
+from bigfleet.observe.process import Clock
+from bigfleet.shard.machines.merge_record import MergeResult, ends_transition, merge
 from bigfleet.shard.machines.orders import Order, begun
-from bigfleet.shard.ports import Clock
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ _BACK: Final = {
 }
 
 
-class Seen(Enum):
+class RecordEffect(Enum):
     """What became of an observed record."""
 
     NEW = "new"
@@ -61,10 +61,10 @@ class Seen(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RecordResult:
     """What a record changed."""
 
-    seen: Seen
+    seen: RecordEffect
     jumped: bool = False
     lost: bool = False
     freed: bool = False
@@ -161,7 +161,7 @@ class Book:
         self._busy.add(machine_id)
         return True
 
-    def free(self, machine_id: str) -> Taken | None:
+    def free(self, machine_id: str) -> RecordResult | None:
         """The action is over. What was listed meanwhile is looked at now."""
         self._busy.discard(machine_id)
         self._acted.pop(machine_id, None)
@@ -179,23 +179,23 @@ class Book:
 
     def take(
         self, machine: Machine, sent_monotonic_s: float | None = None, *, own: bool = False
-    ) -> Taken:
+    ) -> RecordResult:
         """An observed, valid record, in answer to a request sent at `sent_monotonic_s`.
 
         `own` is the answer to the action that holds the machine.
         """
         if machine.id in self._busy and not own:
             self._aside[machine.id] = machine
-            return Taken(Seen.ASIDE)
+            return RecordResult(RecordEffect.ASIDE)
         if self._deciding and self._brings_a_name(machine):
             self._waiting.append(machine)
-            return Taken(Seen.ASIDE)
+            return RecordResult(RecordEffect.ASIDE)
         known = self.get(machine.id)
         doubtful = (
             known is not None and not own and self._may_be_stale(machine.id, sent_monotonic_s)
         )
         if known is not None and doubtful and not ends_transition(known, machine):
-            return Taken(Seen.STALE)
+            return RecordResult(RecordEffect.STALE)
         return self._put(known, merge(known, machine, self._clock.now()))
 
     def insert(self, machines: Sequence[Machine]) -> I64:
@@ -206,18 +206,18 @@ class Book:
         self._written((None, machine) for machine in machines)
         return rows
 
-    def vanish(self, machine_id: str) -> Taken:
+    def vanish(self, machine_id: str) -> RecordResult:
         """A machine is gone; lost when it served a cluster."""
         known = self.get(machine_id)
         if known is None:
-            return Taken(Seen.SAME)
+            return RecordResult(RecordEffect.SAME)
         self._inventory.remove(machine_id)
         self._busy.discard(machine_id)
         for memory in (self._aside, self._acted, self._moving_since):
             memory.pop(machine_id, None)
         self._backing_off.discard(machine_id)
         self._tell(known, None)
-        return Taken(Seen.CHANGED, lost=known.state in BOUND and bool(known.cluster))
+        return RecordResult(RecordEffect.CHANGED, lost=known.state in BOUND and bool(known.cluster))
 
     def deciding(self, is_deciding: bool) -> None:
         """A decision begins or ends; with its end comes what had to wait for it."""
@@ -383,17 +383,17 @@ class Book:
             self._tell(before, after)
         return after
 
-    def _put(self, known: Machine | None, merged: Merged) -> Taken:
+    def _put(self, known: Machine | None, merged: MergeResult) -> RecordResult:
         if not merged.changed:
-            return Taken(Seen.SAME)
+            return RecordResult(RecordEffect.SAME)
         if known is None:
             self._inventory.put(merged.machine)
         else:
             self._inventory.change(known, merged.machine)
         self._note(known, merged.machine)
         self._tell(known, merged.machine)
-        return Taken(
-            Seen.NEW if known is None else Seen.CHANGED,
+        return RecordResult(
+            RecordEffect.NEW if known is None else RecordEffect.CHANGED,
             merged.jumped,
             merged.lost,
             merged.freed,

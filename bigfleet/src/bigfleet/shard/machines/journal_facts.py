@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from bigfleet.model import Departure, Machine, MachineState
 from bigfleet.model.lifecycle import INBOUND, RECLAIMABLE
-from bigfleet.shard.state.journal import Entry
+from bigfleet.shard.state.journal import JournalEntry
 
 S = MachineState
 
 
-def restored(machine: Machine, entry: Entry, now: int) -> Machine:
+def restored(machine: Machine, entry: JournalEntry, now: int) -> Machine:
     """The machine with what was remembered of it."""
     if machine.state in RECLAIMABLE and entry.leaving:
         return replace(machine, leaving=Departure(entry.for_stamp, now, entry.final))

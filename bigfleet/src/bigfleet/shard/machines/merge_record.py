@@ -25,7 +25,7 @@ _ENDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """The machine from now on, and what the record tells."""
 
     machine: Machine
@@ -50,7 +50,7 @@ def ends_transition(known: Machine, seen: Machine) -> bool:
     return known.state is not S.CONFIGURING or seen.cluster == known.cluster
 
 
-def merge(known: Machine | None, seen: Machine, now: int) -> Merged:
+def merge(known: Machine | None, seen: Machine, now: int) -> MergeResult:
     """The observed record, with what only the shard knows."""
     if known is None:
         return _first_sight(seen, now)
@@ -69,7 +69,7 @@ def merge(known: Machine | None, seen: Machine, now: int) -> Merged:
         reserved=known.reserved,
         backing_off=known.backing_off,
     )
-    return Merged(
+    return MergeResult(
         machine,
         changed=machine != known,
         jumped=_is_rebound(known, seen) or (moved and not _is_step(known.state, seen.state)),
@@ -79,13 +79,13 @@ def merge(known: Machine | None, seen: Machine, now: int) -> Merged:
     )
 
 
-def _first_sight(seen: Machine, now: int) -> Merged:
+def _first_sight(seen: Machine, now: int) -> MergeResult:
     idle = now if seen.state is S.IDLE and not seen.idle_since_ns else seen.idle_since_ns
     leaving = seen.leaving
     if seen.state is S.DRAINING and leaving is None:
         leaving = Departure(None, now)
     machine = seen.but(idle_since_ns=idle, leaving=leaving)
-    return Merged(machine, changed=True, freed=seen.state in (S.IDLE, S.SPECULATIVE))
+    return MergeResult(machine, changed=True, freed=seen.state in (S.IDLE, S.SPECULATIVE))
 
 
 def _stamp(known: Machine, seen: Machine) -> Stamp | None:

@@ -14,12 +14,12 @@ import numpy as np
 
 from bigfleet.model import MachineState
 from bigfleet.model.columns import Flag
+from bigfleet.observe.process import Clock
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.machines.node_reports import NodeSeen, Noticed
-from bigfleet.shard.ports import Clock
+from bigfleet.shard.machines.node_reports import NodeFindings, NodeSeen
 
 
-class Observed:
+class NodeObservations:
     """The nodes of all clusters, by machine."""
 
     def __init__(self, book: Book, clock: Clock) -> None:
@@ -31,7 +31,7 @@ class Observed:
         """What a machine's node is called; empty while nobody said."""
         return self._names.get(machine_id, "")
 
-    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> Noticed:
+    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> NodeFindings:
         """Take an observation; what it shows that is not as it should be."""
         mine = self._configured(cluster)
         refs: dict[str, str] | None = None
@@ -51,7 +51,7 @@ class Observed:
             self._without_node([m for m in mine if m not in seen], mine)
         self._name(seen)
         cordoned = [m for m, node in seen.items() if node.unschedulable and not mine[m].leaving]
-        return Noticed(cordoned, strange)
+        return NodeFindings(cordoned, strange)
 
     def forget(self, machine_id: str) -> None:
         """A machine that is no node any more."""

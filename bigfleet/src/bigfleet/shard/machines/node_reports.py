@@ -25,7 +25,7 @@ class NodeSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class NodeFindings:
     """What an observation shows that is not as it should be, by machine."""
 
     cordoned: list[str]

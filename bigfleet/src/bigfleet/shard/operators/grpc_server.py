@@ -16,8 +16,9 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
+from bigfleet.observe.process import Offload
 from bigfleet.shard.operators.errors import SessionEnd
-from bigfleet.shard.ports import Offload, OversizedRollUp, Stream
+from bigfleet.shard.ports import OversizedRollUp, Stream
 from bigfleet.wire.identity import identity_of
 from bigfleet.wire.rollup_limits import RollUpLimits, size_of_rollup
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
@@ -37,7 +38,7 @@ IdentityOf = Callable[[Context], str | None]
 """The peer's single `bigfleet://` name; empty for none or several; None on plaintext."""
 
 
-class Serving(Protocol):
+class StreamServer(Protocol):
     """Whoever serves streams."""
 
     async def serve(self, stream: Stream) -> None:
@@ -95,7 +96,7 @@ class GrpcStream:
 
 def add_sessions(
     server: grpc.aio.Server,
-    sessions: Serving,
+    sessions: StreamServer,
     offload: Offload,
     name_of: IdentityOf = identity_of,
     limits: RollUpLimits | None = None,

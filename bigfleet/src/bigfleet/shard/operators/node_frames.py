@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from bigfleet.shard.machines.node_reports import NodeSeen, Noticed
+from bigfleet.shard.machines.node_reports import NodeFindings, NodeSeen
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 
@@ -16,7 +16,7 @@ class Nodes(Protocol):
         """What a machine's node is called; empty while nobody said."""
         ...
 
-    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> Noticed:
+    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> NodeFindings:
         """Take an observation; what it shows that is not as it should be."""
         ...
 

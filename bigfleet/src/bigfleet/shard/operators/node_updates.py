@@ -40,7 +40,7 @@ _SHOWN: Final = (
 )  # fmt: skip
 
 
-class Machines(Protocol):
+class NodeSource(Protocol):
     """What is read of the shard's machines."""
 
     on_change: list[OnChange]
@@ -89,7 +89,7 @@ class NodeUpdates:
 
     def __init__(
         self,
-        machines: Machines,
+        machines: NodeSource,
         node_name: Callable[[str], str],
         lines: Lines,
         moment_seconds: float = MOMENT_SECONDS,

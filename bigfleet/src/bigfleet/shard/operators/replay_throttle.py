@@ -19,7 +19,7 @@ PAUSE_SECONDS: Final = 0.004
 """After them: up to 3,000 frames a second in all, for a quarter of the event loop's time."""
 
 
-class Turns:
+class ReplayThrottle:
     """Lets a few through at a time."""
 
     def __init__(self, pieces: int = PIECES, pause: float = PAUSE_SECONDS) -> None:

@@ -18,10 +18,11 @@ from typing import Final, Protocol
 
 import grpc
 
+from bigfleet.observe.process import Clock
 from bigfleet.shard.operators.errors import BlobError, NoSessionError, SessionEnd
 from bigfleet.shard.operators.messages import Blob
 from bigfleet.shard.operators.outbox import Outbox, OutboxFullError
-from bigfleet.shard.ports import Clock, OversizedRollUp, Stream
+from bigfleet.shard.ports import OversizedRollUp, Stream
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 from bigfleet_base.identifiers import SHOWN_OF_ERRORS, cut, shortened
 
@@ -31,7 +32,7 @@ _SECOND_NS: Final = 1_000_000_000
 _log = logging.getLogger(__name__)
 
 
-class Host(Protocol):
+class SessionHost(Protocol):
     """What a session asks of those around it."""
 
     def hello_ack(self) -> shard_pb2.ShardMessage:
@@ -47,7 +48,7 @@ class Host(Protocol):
         ...
 
     async def take_rollup(
-        self, session: Session, rollup: capacity_pb2.ClusterCapacityNeeds
+        self, session: OperatorSession, rollup: capacity_pb2.ClusterCapacityNeeds
     ) -> shard_pb2.Acknowledgement | None:
         """Take a roll-up and answer it."""
         ...
@@ -62,16 +63,16 @@ class Host(Protocol):
         """An operator says how far a reclaim has come."""
         ...
 
-    def nodes_observed(self, session: Session, seen: shard_pb2.NodeObservations) -> None:
+    def nodes_observed(self, session: OperatorSession, seen: shard_pb2.NodeObservations) -> None:
         """An operator says what it sees of its nodes."""
         ...
 
 
-class Session:
+class OperatorSession:
     """The open session of one cluster."""
 
     def __init__(
-        self, stream: Stream, hello: shard_pb2.Hello, host: Host, clock: Clock, bound: int
+        self, stream: Stream, hello: shard_pb2.Hello, host: SessionHost, clock: Clock, bound: int
     ) -> None:
         self.cluster = hello.cluster_id
         self.software_version = hello.software_version

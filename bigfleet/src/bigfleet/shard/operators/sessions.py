@@ -18,16 +18,18 @@ from typing import Final, NoReturn, Protocol
 import grpc
 
 from bigfleet.model import Machine, Profile
+from bigfleet.observe.process import Clock
 from bigfleet.shard.operators.errors import NoSessionError, SessionEnd
 from bigfleet.shard.operators.frames import bootstrap_machine
 from bigfleet.shard.operators.messages import Blob, Instruction
 from bigfleet.shard.operators.metrics import SessionMetrics
 from bigfleet.shard.operators.node_frames import Nodes, nodes_seen
-from bigfleet.shard.operators.node_updates import MOMENT_SECONDS, Machines, NodeUpdates
+from bigfleet.shard.operators.node_updates import MOMENT_SECONDS, NodeSource, NodeUpdates
 from bigfleet.shard.operators.outbox import DEFAULT_BOUND
-from bigfleet.shard.operators.replay_throttle import PAUSE_SECONDS, Turns
-from bigfleet.shard.operators.session import Session
-from bigfleet.shard.ports import Clock, OversizedRollUp, Stream
+from bigfleet.shard.operators.replay_throttle import PAUSE_SECONDS, ReplayThrottle
+from bigfleet.shard.operators.session import OperatorSession
+from bigfleet.observe.process import Clock
+from bigfleet.shard.ports import OversizedRollUp, Stream
 from bigfleet.wire.identity import NO_NAME, cluster_name
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
@@ -45,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TermAndEpoch:
     """What acknowledgements say of the shard, as information."""
 
     coordinator_term: int = 0
@@ -83,13 +85,13 @@ class Sessions:
 
     def __init__(
         self,
-        machines: Machines,
+        machines: NodeSource,
         nodes: Nodes,
         rollups: RollUpReceiver,
         clock: Clock,
         rng: Random,
         metrics: SessionMetrics,
-        standing: Callable[[], Standing] = Standing,
+        standing: Callable[[], TermAndEpoch] = TermAndEpoch,
         outbox_bound: int = DEFAULT_BOUND,
         moment_seconds: float = MOMENT_SECONDS,
         pause_seconds: float = PAUSE_SECONDS,
@@ -109,9 +111,9 @@ class Sessions:
         self._bound = outbox_bound
         self._carried = carried
         """What a request is part of, as its answerer is told; empty for nothing."""
-        self._open: dict[str, Session] = {}
+        self._open: dict[str, OperatorSession] = {}
         self._stopping = False
-        self._turns = Turns(pause=pause_seconds)
+        self._turns = ReplayThrottle(pause=pause_seconds)
         self._updates = NodeUpdates(machines, nodes.node_name, self, moment_seconds, is_given_away)
 
     # -- who is there ----------------------------------------------------------------------------
@@ -156,7 +158,7 @@ class Sessions:
             )
             raise
         self._check_identity(stream.identity, hello.cluster_id)
-        session = Session(stream, hello, self, self._clock, self._bound)
+        session = OperatorSession(stream, hello, self, self._clock, self._bound)
         self._install(session, hello)
         why: BaseException | None = None
         try:
@@ -167,7 +169,7 @@ class Sessions:
         finally:
             self._remove(session, why)
 
-    def _install(self, session: Session, hello: shard_pb2.Hello) -> None:
+    def _install(self, session: OperatorSession, hello: shard_pb2.Hello) -> None:
         cluster = session.cluster
         old = self._open.get(cluster)
         self._open[cluster] = session
@@ -192,7 +194,7 @@ class Sessions:
         )
         _tell(self.on_open, cluster)
 
-    def _remove(self, session: Session, why: BaseException | None) -> None:
+    def _remove(self, session: OperatorSession, why: BaseException | None) -> None:
         cluster = session.cluster
         keys = {"cluster": cluster, **_ending(why, stopping=self._stopping)}
         if isinstance(why, asyncio.CancelledError) and not self._stopping:
@@ -300,7 +302,7 @@ class Sessions:
         return self._updates.frame_now(cluster, machine_id)
 
     async def take_rollup(
-        self, session: Session, rollup: capacity_pb2.ClusterCapacityNeeds
+        self, session: OperatorSession, rollup: capacity_pb2.ClusterCapacityNeeds
     ) -> shard_pb2.Acknowledgement | None:
         """Take a roll-up and answer it."""
         ack = await self._rollups.take(session.cluster, rollup, lambda: not session.ended)
@@ -329,7 +331,7 @@ class Sessions:
         for listener in self.on_reclaim_ack:
             listener(cluster, ack.instruction_id, second, left)
 
-    def nodes_observed(self, session: Session, seen: shard_pb2.NodeObservations) -> None:
+    def nodes_observed(self, session: OperatorSession, seen: shard_pb2.NodeObservations) -> None:
         """Take an observation; nodes held cordoned without an instruction are let go, and machines
         that are not the cluster's are taken back.
 
@@ -344,7 +346,7 @@ class Sessions:
         )
         session.taken_back = (known & set(found.strange) if seen.full else known) | set(told)
 
-    def _uncordon(self, session: Session, cordoned: list[str], *, full: bool) -> None:
+    def _uncordon(self, session: OperatorSession, cordoned: list[str], *, full: bool) -> None:
         for machine in cordoned:
             if machine not in session.uncordoned:
                 node = self._nodes.node_name(machine) or machine
@@ -353,7 +355,7 @@ class Sessions:
                 )
         session.uncordoned = set(cordoned) | (set() if full else session.uncordoned)
 
-    def _session(self, cluster: str) -> Session | None:
+    def _session(self, cluster: str) -> OperatorSession | None:
         session = self._open.get(cluster)
         return None if session is None or session.ended else session
 

@@ -34,7 +34,7 @@ class Building(Protocol):
         ...
 
 
-class Obeying(Protocol):
+class InstructionReceiver(Protocol):
     """Does what answers say."""
 
     @property
@@ -47,7 +47,7 @@ class Obeying(Protocol):
         ...
 
 
-class Counts(Protocol):
+class ReportMetrics(Protocol):
     """What is counted."""
 
     def coordinator_report(self, outcome: str) -> None:
@@ -56,7 +56,7 @@ class Counts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class ReportIntervals:
     """Seconds."""
 
     interval: float = 10.0
@@ -73,16 +73,16 @@ class CoordinatorClient:
         addresses: Sequence[str],
         caller: Caller,
         reports: Building,
-        instructions: Obeying,
-        counts: Counts,
+        instructions: InstructionReceiver,
+        counts: ReportMetrics,
         rng: Random,
-        rhythm: Rhythm | None = None,
+        rhythm: ReportIntervals | None = None,
     ) -> None:
         if not addresses:
             raise CoordinationError("no coordinator's address is given: leave the client out")
         self._addresses = tuple(addresses)
         self._caller, self._reports, self._instructions = caller, reports, instructions
-        self._counts, self._rng, self._rhythm = counts, rng, rhythm or Rhythm()
+        self._counts, self._rng, self._rhythm = counts, rng, rhythm or ReportIntervals()
         self._preferred = self._addresses[0]
         self._acks: dict[str, pb.InstructAck] = {}
         self._urgent = asyncio.Event()

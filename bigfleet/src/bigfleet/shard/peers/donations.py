@@ -1,7 +1,7 @@
 """Which machines to give to another shard: a choice on columns.
 
-A `Wish` is what the machines must be like; candidates are free machines for a transfer, or bound
-ones of lower priority for a drain. Those whose loss costs their workload least come first.
+A `MachineFilter` is what the machines must be like; candidates are free machines for a transfer, or
+bound ones of lower priority for a drain. Those whose loss costs their workload least come first.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Selector(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MachineFilter:
     """What machines must be like; an empty text means any."""
 
     instance_type: str = ""
@@ -64,7 +64,7 @@ class Wish:
     min_unit: Resources | None = None
 
     @classmethod
-    def of(cls, said: Selector) -> Wish:
+    def of(cls, said: Selector) -> MachineFilter:
         """The wish of an instruction; refused when it cannot be read."""
         try:
             requirements = tuple(requirement_from_proto(one) for one in said.requirements)
@@ -74,7 +74,7 @@ class Wish:
         return cls(said.instance_type, said.zone, said.provider, said.region, requirements, unit)
 
 
-def free_machines(fleet: MachineColumns, wish: Wish, state: MachineState) -> list[str]:
+def free_machines(fleet: MachineColumns, wish: MachineFilter, state: MachineState) -> list[str]:
     """Unclaimed machines in a state, Idle or Speculative, that fit.
 
     None of them serves a need, so none has a penalty; the longest Idle come first. Machines in
@@ -88,7 +88,9 @@ def free_machines(fleet: MachineColumns, wish: Wish, state: MachineState) -> lis
     return [fleet.ids[row] for row in rows[order].tolist()]
 
 
-def victims(fleet: MachineColumns, wish: Wish, priority: int, interruption: int = 0) -> list[str]:
+def victims(
+    fleet: MachineColumns, wish: MachineFilter, priority: int, interruption: int = 0
+) -> list[str]:
     """Bound machines of strictly lower priority, lowest reclamation penalty first.
 
     An `interruption` bucket that is stated must be strictly higher than theirs as well.
@@ -117,7 +119,7 @@ def victims(fleet: MachineColumns, wish: Wish, priority: int, interruption: int 
     return [fleet.ids[row] for row in rows[order].tolist()]
 
 
-def _fitting(fleet: MachineColumns, wish: Wish) -> Mask:
+def _fitting(fleet: MachineColumns, wish: MachineFilter) -> Mask:
     """Per row, whether the machine is as wished."""
     # Labels with many values are columns of their own; everything else is a matter of classes.
     own = [one for one in wish.requirements if one.key in fleet.topology]
@@ -132,7 +134,7 @@ def _fitting(fleet: MachineColumns, wish: Wish) -> Mask:
 
 
 def _fitting_classes(
-    fleet: MachineColumns, wish: Wish, requirements: tuple[Requirement, ...]
+    fleet: MachineColumns, wish: MachineFilter, requirements: tuple[Requirement, ...]
 ) -> Mask:
     classes = fleet.classes
     fits = np.ones(max(1, len(classes)), np.bool_)

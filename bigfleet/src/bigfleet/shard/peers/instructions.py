@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from bigfleet.shard.peers.errors import InvalidInstructionError, NotYetError
 from bigfleet.shard.peers.moves import Moves
-from bigfleet.shard.state.done_instructions import Done, Remembered
+from bigfleet.shard.state.done_instructions import Done, DoneInstructions
 from bigfleet.shard.state.ownership import Domain, Domains
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
@@ -38,7 +38,7 @@ class DomainTable(Protocol):
         ...
 
 
-class Counts(Protocol):
+class InstructionMetrics(Protocol):
     """What is counted."""
 
     def coordinator_term(self, term: int) -> None:
@@ -57,8 +57,8 @@ class Instructions:
         self,
         domains: DomainTable,
         moves: Moves,
-        remembered: Remembered,
-        counts: Counts,
+        remembered: DoneInstructions,
+        counts: InstructionMetrics,
         on_assignments: Callable[[pb.ShardAssignments], None],
     ) -> None:
         """`on_assignments` gets clusters, quotas and providers; domains are dealt with here."""

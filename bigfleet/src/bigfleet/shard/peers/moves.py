@@ -18,13 +18,13 @@ from typing import Final, Protocol
 from bigfleet.model import MachineState
 from bigfleet.model.columns import MachineColumns
 from bigfleet.model.lifecycle import ALLOCATABLE
+from bigfleet.observe.process import Clock
 from bigfleet.shard.errors import DrainRefusedError
 from bigfleet.shard.peers import promises
-from bigfleet.shard.peers.donations import Wish, free_machines, victims
+from bigfleet.shard.peers.donations import MachineFilter, free_machines, victims
 from bigfleet.shard.peers.errors import InvalidInstructionError, MoveError, NotYetError
-from bigfleet.shard.ports import Clock
-from bigfleet.shard.state.done_instructions import Done, Remembered
-from bigfleet.shard.state.ownership import Role, Transfer
+from bigfleet.shard.state.done_instructions import Done, DoneInstructions
+from bigfleet.shard.state.ownership import Transfer, TransferRole
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 S = MachineState
@@ -32,7 +32,7 @@ _OTHERS: Final = 100
 """Victims that are tried in place of those that cannot be drained now."""
 
 
-class Machines(promises.Machines, Protocol):
+class MovableMachines(promises.Machines, Protocol):
     """The part of the book that moves need."""
 
     def hold(self, machine_id: str) -> bool:
@@ -48,7 +48,7 @@ class Machines(promises.Machines, Protocol):
         ...
 
 
-class Owner(Protocol):
+class OwnershipRecord(Protocol):
     """The part of ownership that moves need."""
 
     @property
@@ -84,10 +84,10 @@ class Moves:
     def __init__(
         self,
         shard_id: str,
-        machines: Machines,
+        machines: MovableMachines,
         fleet: Callable[[], MachineColumns],
-        owner: Owner,
-        remembered: Remembered,
+        owner: OwnershipRecord,
+        remembered: DoneInstructions,
         preempt: Preempt,
         clock: Clock,
         transferred: Callable[[str, int], None],
@@ -107,23 +107,25 @@ class Moves:
         if said.machine_ids:
             return await self._named(instruction_id, role, tuple(dict.fromkeys(said.machine_ids)))
         _check_count(said.count)
-        if role is Role.RECIPIENT:
+        if role is TransferRole.RECIPIENT:
             raise InvalidInstructionError(
                 "a recipient was asked to pick: name the machines the donor picked"
             )
-        return await self._pick(instruction_id, Wish.of(said), said.count, S.IDLE)
+        return await self._pick(instruction_id, MachineFilter.of(said), said.count, S.IDLE)
 
     async def reassign(self, instruction_id: str, said: pb.ReassignSpeculative) -> Done:
         """Speculative machines go to another shard, or come from one."""
         if not said.machine_ids:
             _check_count(said.count)
-            return await self._pick(instruction_id, Wish.of(said), said.count, S.SPECULATIVE)
+            return await self._pick(
+                instruction_id, MachineFilter.of(said), said.count, S.SPECULATIVE
+            )
         ids, move = tuple(dict.fromkeys(said.machine_ids)), move_of(instruction_id)
         # Nothing says who gives: it is who has them, or had them when this move began.
         role = self._held_role(move, ids) or self._remembered.role_in(move)
         if role is None:
             has_some = any(self._machines.get(machine) is not None for machine in ids)
-            role = Role.DONOR if has_some else Role.RECIPIENT
+            role = TransferRole.DONOR if has_some else TransferRole.RECIPIENT
         return await self._named(instruction_id, role, ids)
 
     async def drain(self, instruction_id: str, said: pb.CrossShardDrain) -> Done:
@@ -139,7 +141,7 @@ class Moves:
             _check_count(said.count)
             count = said.count
             found = victims(
-                self._fleet(), Wish.of(said), said.preemptor_priority,
+                self._fleet(), MachineFilter.of(said), said.preemptor_priority,
                 said.interruption_penalty_bucket,
             )  # fmt: skip
             ids = found[: count + _OTHERS]
@@ -150,7 +152,7 @@ class Moves:
 
     # -- giving and taking -----------------------------------------------------------------------
 
-    async def _named(self, instruction_id: str, role: Role, ids: tuple[str, ...]) -> Done:
+    async def _named(self, instruction_id: str, role: TransferRole, ids: tuple[str, ...]) -> Done:
         move = move_of(instruction_id)
         held = self._held(role, ids)
         for transfer in held:
@@ -158,19 +160,21 @@ class Moves:
             if self._remembered.role_in(transfer.move_id) is role:
                 await self._owner.settle(transfer.move_id)
         if not held and self._remembered.role_in(move) is not role:
-            if role is Role.DONOR:
+            if role is TransferRole.DONOR:
                 await self._give(move, self._giveable(ids))
             else:
                 await self._owner.receive(move, ids)
                 self._transferred("in", len(ids))
         return Done(instruction_id, move, role, ids)
 
-    async def _pick(self, instruction_id: str, wish: Wish, count: int, state: MachineState) -> Done:
+    async def _pick(
+        self, instruction_id: str, wish: MachineFilter, count: int, state: MachineState
+    ) -> Done:
         move = move_of(instruction_id)
         for transfer in self._owner.transfers:
-            if transfer.move_id == move and transfer.role is Role.DONOR:
+            if transfer.move_id == move and transfer.role is TransferRole.DONOR:
                 # Given before a crash, or to a leader that did not hear of it.
-                return Done(instruction_id, move, Role.DONOR, transfer.machine_ids)
+                return Done(instruction_id, move, TransferRole.DONOR, transfer.machine_ids)
         picked: list[str] = []
         for machine in free_machines(self._fleet(), wish, state):
             if len(picked) == count:
@@ -179,7 +183,7 @@ class Moves:
                 picked.append(machine)
         self._check_heard(wish.provider, bool(picked))
         await self._give_held(move, picked)
-        return Done(instruction_id, move, Role.DONOR, tuple(picked))
+        return Done(instruction_id, move, TransferRole.DONOR, tuple(picked))
 
     async def _give(self, move: str, ids: Sequence[str]) -> None:
         held: list[str] = []
@@ -238,15 +242,15 @@ class Moves:
 
     # -- who is what -----------------------------------------------------------------------------
 
-    def _role(self, donor: str, recipient: str) -> Role:
+    def _role(self, donor: str, recipient: str) -> TransferRole:
         if (donor == self._shard_id) == (recipient == self._shard_id):
             raise InvalidInstructionError(
                 f"a transfer from {donor!r} to {recipient!r} was sent to {self._shard_id!r}: "
                 "exactly one end must be this shard"
             )
-        return Role.DONOR if donor == self._shard_id else Role.RECIPIENT
+        return TransferRole.DONOR if donor == self._shard_id else TransferRole.RECIPIENT
 
-    def _held(self, role: Role, ids: tuple[str, ...]) -> list[Transfer]:
+    def _held(self, role: TransferRole, ids: tuple[str, ...]) -> list[Transfer]:
         """Unsettled transfers that these machines, taken together, name."""
         named = set(ids)
         return [
@@ -255,7 +259,7 @@ class Moves:
             if transfer.role is role and named.issuperset(transfer.machine_ids)
         ]
 
-    def _held_role(self, move: str, ids: tuple[str, ...]) -> Role | None:
+    def _held_role(self, move: str, ids: tuple[str, ...]) -> TransferRole | None:
         for transfer in self._owner.transfers:
             if transfer.move_id == move and set(ids) & set(transfer.machine_ids):
                 return transfer.role

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 from bigfleet.model import Machine, MachineState
-from bigfleet.shard.ports import Clock
+from bigfleet.observe.process import Clock
 
 PROMISE_SECONDS: Final = 1_800.0
 """How long a machine drained for another shard is kept for it."""
@@ -20,7 +20,7 @@ _NS: Final = 1_000_000_000
 _log = logging.getLogger(__name__)
 
 
-class Machines(Protocol):
+class ReservableMachines(Protocol):
     """The part of the book that promises need."""
 
     def get(self, machine_id: str) -> Machine | None:
@@ -35,7 +35,9 @@ class Machines(Protocol):
 class Promises:
     """What this shard keeps for others."""
 
-    def __init__(self, machines: Machines, clock: Clock, before: Mapping[str, int]) -> None:
+    def __init__(
+        self, machines: ReservableMachines, clock: Clock, before: Mapping[str, int]
+    ) -> None:
         """`before` is what another life promised, until when in Unix nanoseconds."""
         self._machines, self._clock = machines, clock
         self._until: dict[str, float] = {}

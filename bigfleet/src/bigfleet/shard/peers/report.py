@@ -19,8 +19,8 @@ from bigfleet.model.demand.requirements import Requirement, RequirementOperator
 from bigfleet.model.demand.taints import admits
 from bigfleet.model.match_set import defaults_of
 from bigfleet.shard.demand.ingest import ClusterStatement
-from bigfleet.shard.ports import Clock
-from bigfleet.shard.state.ownership import Role, Transfer
+from bigfleet.observe.process import Clock
+from bigfleet.shard.state.ownership import TransferRole, Transfer
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
@@ -36,12 +36,12 @@ _OWN_LABELS: Final = frozenset({"kubernetes.io/hostname"})
 """Labels of a single machine."""
 _NOT_SPARE: Final = Flag.LEAVING | UNAVAILABLE
 _ROLES: Final = {
-    Role.DONOR: pb.HeldTransfer.ROLE_DONOR,
-    Role.RECIPIENT: pb.HeldTransfer.ROLE_RECIPIENT,
+    TransferRole.DONOR: pb.HeldTransfer.ROLE_DONOR,
+    TransferRole.RECIPIENT: pb.HeldTransfer.ROLE_RECIPIENT,
 }
 
 
-class Lack(Protocol):
+class LedgerEntry(Protocol):
     """One entry of the shortfall ledger."""
 
     @property
@@ -82,7 +82,7 @@ class Reports:
     """Addresses of its providers, for display."""
     clock: Clock
     fleet: Callable[[], MachineColumns]
-    lacks: Callable[[], Iterable[Lack]]
+    lacks: Callable[[], Iterable[LedgerEntry]]
     clusters: Callable[[], Iterable[str]]
     transfers: Callable[[], Iterable[Transfer]]
     stated: Statement = lambda _cluster: ClusterStatement()
@@ -108,7 +108,7 @@ class Reports:
         )
 
 
-def _with_defaults(lack: Lack, stated: Statement) -> list[Requirement]:
+def _with_defaults(lack: LedgerEntry, stated: Statement) -> list[Requirement]:
     """Its requirements and its clusters' defaults: other machines would be of no use to it."""
     own = lack.profile.requirements
     known = map(stated, lack.clusters)
@@ -116,7 +116,7 @@ def _with_defaults(lack: Lack, stated: Statement) -> list[Requirement]:
     return [*own, *(Requirement(k, RequirementOperator.IN, (v,)) for k, v in sorted(defaults))]
 
 
-def shortfalls(lacks: Iterable[Lack], stated: Statement) -> list[pb.Shortfall]:
+def shortfalls(lacks: Iterable[LedgerEntry], stated: Statement) -> list[pb.Shortfall]:
     """The most important and oldest, at most a hundred."""
     ordered = sorted(
         lacks,

@@ -69,7 +69,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Reconciled:
+class MergeSummary:
     """What merging changed."""
 
     changes: int = 0

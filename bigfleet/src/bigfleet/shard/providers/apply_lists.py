@@ -20,16 +20,16 @@ from bigfleet.inventory import InventoryError
 from bigfleet.model import Machine, MachineError, MachineState, Stamp
 from bigfleet.model.columns import MachineColumns
 from bigfleet.model.lifecycle import ALLOCATABLE, HELD
+from bigfleet.observe.process import Clock
 from bigfleet.provider import RefusedRecord
-from bigfleet.shard.machines.book import Book, Seen, Taken
+from bigfleet.shard.machines.book import Book, RecordEffect, RecordResult
 from bigfleet.shard.machines.journal_facts import is_worth_remembering, restored
 from bigfleet.shard.machines.merge_record import merge
-from bigfleet.shard.ports import Clock
-from bigfleet.shard.providers.answers import Answer, Reconciled, Walk
+from bigfleet.shard.providers.answers import Answer, MergeSummary, Walk
 from bigfleet.shard.providers.digests import Digests
 from bigfleet.shard.providers.provider_poll import Feed
-from bigfleet.shard.state.journal import Entry, Journal
-from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.journal import Journal, JournalEntry
+from bigfleet.shard.state.ownership import OwnershipFile
 from bigfleet.shard.state.restamps import renewed
 
 I64 = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Gone:
+class PendingRemoval:
     """Machines of a provider that are about to be removed."""
 
     provider: str
@@ -57,18 +57,18 @@ class Merger:
 
     book: Book
     digests: Digests
-    ownership: Ownership
+    ownership: OwnershipFile
     journal: Journal
     clock: Clock
-    remembered: dict[str, Entry]
+    remembered: dict[str, JournalEntry]
     """What the journal held at the start, until every provider was heard."""
     restamped: dict[str, Stamp]
     """The stamps machines had got since, likewise."""
     providers: Container[str]
     """The names of providers that are asked."""
-    going: deque[Gone] = field(default_factory=deque)
+    going: deque[PendingRemoval] = field(default_factory=deque)
 
-    def merge(self, feed: Feed, answer: Answer, effort: int, into: Reconciled) -> bool:
+    def merge(self, feed: Feed, answer: Answer, effort: int, into: MergeSummary) -> bool:
         """Merge a piece of an answer, as much as is worth so much effort; whether it is finished.
 
         A machine nobody knew costs 1, one that is known `KNOWN`.
@@ -119,7 +119,7 @@ class Merger:
             if asked < walk.number:
                 del feed.unresolved[machine_id]
 
-    def remove_some(self, most: int, into: Reconciled) -> None:
+    def remove_some(self, most: int, into: MergeSummary) -> None:
         """Remove so many of the machines that are gone."""
         if not self.going:
             return
@@ -166,12 +166,12 @@ class Merger:
 
     def _going(self, provider: str, fleet: MachineColumns, rows: I64) -> None:
         if len(rows):
-            self.going.append(Gone(provider, fleet.ids, rows.tolist()))
+            self.going.append(PendingRemoval(provider, fleet.ids, rows.tolist()))
 
     # -- one record ------------------------------------------------------------------------------
 
     def _take(
-        self, feed: Feed, answer: Answer, machine: Machine, digest: int, into: Reconciled
+        self, feed: Feed, answer: Answer, machine: Machine, digest: int, into: MergeSummary
     ) -> None:
         book, walk = self.book, answer.walk
         known = book.get(machine.id)
@@ -198,14 +198,16 @@ class Merger:
                 feed, walk, RefusedRecord(machine.id, MachineError(str(error))), digest, into
             )
             return
-        if taken.seen is Seen.ASIDE or (taken.seen is Seen.STALE and self._tells(known, machine)):
+        if taken.seen is RecordEffect.ASIDE or (
+            taken.seen is RecordEffect.STALE and self._tells(known, machine)
+        ):
             self._later(feed, answer, machine.id)
             return
         self._settled(feed, answer, machine.id, digest)
         self._count(taken, known, into)
 
     def _insert(
-        self, feed: Feed, answer: Answer, new: list[tuple[Machine, int]], into: Reconciled
+        self, feed: Feed, answer: Answer, new: list[tuple[Machine, int]], into: MergeSummary
     ) -> None:
         """Machines nobody knew, all at once: putting one costs as much as putting fifty."""
         if not new:
@@ -228,7 +230,7 @@ class Merger:
         into.changes += len(new)
         into.freed += sum(m.state in ALLOCATABLE for m in machines)
 
-    def _restored(self, machine: Machine, into: Reconciled) -> Machine:
+    def _restored(self, machine: Machine, into: MergeSummary) -> Machine:
         entry = self.remembered.pop(machine.id, None) if self.remembered else None
         if entry is not None:
             machine = restored(machine, entry, self.clock.now())
@@ -237,8 +239,8 @@ class Merger:
         stamp = self.restamped.pop(machine.id, None) if self.restamped else None
         return machine if stamp is None else renewed(machine, stamp)
 
-    def _count(self, taken: Taken, known: Machine | None, into: Reconciled) -> None:
-        if taken.seen in (Seen.SAME, Seen.STALE):
+    def _count(self, taken: RecordResult, known: Machine | None, into: MergeSummary) -> None:
+        if taken.seen in (RecordEffect.SAME, RecordEffect.STALE):
             return
         into.changes += 1
         into.jumped += taken.jumped
@@ -278,7 +280,7 @@ class Merger:
         elif feed.has_cursor or not answer.asked:
             feed.recheck[machine_id] = None
 
-    def _remove(self, known: Machine, into: Reconciled, *, is_loss: bool) -> None:
+    def _remove(self, known: Machine, into: MergeSummary, *, is_loss: bool) -> None:
         taken = self.book.vanish(known.id)
         into.changes += 1
         into.removed += 1
@@ -289,7 +291,7 @@ class Merger:
     # -- what is refused -------------------------------------------------------------------------
 
     def _refuse(
-        self, feed: Feed, walk: Walk | None, refused: RefusedRecord, digest: int, into: Reconciled
+        self, feed: Feed, walk: Walk | None, refused: RefusedRecord, digest: int, into: MergeSummary
     ) -> None:
         into.refused[refused.error.reason] += 1
         row = self.book.row(refused.machine_id)

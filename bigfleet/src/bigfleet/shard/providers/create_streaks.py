@@ -65,7 +65,7 @@ class _Lasting:
     retries: set[str] = field(default_factory=set)
 
 
-class Failing:
+class CreateStreaks:
     """The runs of one shard."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from bigfleet.model import MachineError
 from bigfleet.provider import MachineNotFoundError, ProviderError, RefusedRecord
-from bigfleet.shard.ports import Clock
+from bigfleet.observe.process import Clock
 from bigfleet.shard.providers.answers import Answer, Inbox
 from bigfleet.shard.providers.provider_poll import Feed
 from bigfleet.shard.providers.token_bucket import Bucket
@@ -24,7 +24,7 @@ _AT_ONCE: Final = 32
 _log = logging.getLogger(__name__)
 
 
-class Getting:
+class GetPoller:
     """Asks for the machines that feeds want to see."""
 
     def __init__(self, inbox: Inbox, clock: Clock, on_arrival: Callable[[Answer], None]) -> None:

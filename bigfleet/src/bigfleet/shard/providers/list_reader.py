@@ -19,6 +19,7 @@ from typing import Final
 import grpc
 
 from bigfleet.model import Machine, MachineError, MachineState
+from bigfleet.observe.process import Clock, Offload
 from bigfleet.provider import (
     GarbageError,
     Page,
@@ -28,7 +29,6 @@ from bigfleet.provider import (
     id_of,
 )
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.ports import Clock, Offload
 from bigfleet.shard.providers.answers import PART, Answer, Inbox, Walk
 from bigfleet.shard.providers.digests import Digests, digest_of
 from bigfleet.shard.providers.provider_poll import Feed
@@ -64,7 +64,7 @@ class _Found:
         return len(self.ids)
 
 
-class Asking:
+class ListReader:
     """Lists providers and queues what is news."""
 
     def __init__(

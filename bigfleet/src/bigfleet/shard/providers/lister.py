@@ -19,17 +19,17 @@ from typing import Any, Final
 
 from bigfleet.model import Machine, Stamp
 from bigfleet.model.lifecycle import TRANSITIONAL
+from bigfleet.observe.process import Clock, Offload
 from bigfleet.provider import ProviderError, Providers
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.ports import Clock, Offload
-from bigfleet.shard.providers.answers import Answer, Inbox, Reconciled, Walk
+from bigfleet.shard.providers.answers import Answer, Inbox, MergeSummary, Walk
 from bigfleet.shard.providers.apply_lists import KNOWN, Merger
 from bigfleet.shard.providers.digests import Digests
-from bigfleet.shard.providers.get_poller import Getting
-from bigfleet.shard.providers.list_reader import PAGE, Asking
+from bigfleet.shard.providers.get_poller import GetPoller
+from bigfleet.shard.providers.list_reader import PAGE, ListReader
 from bigfleet.shard.providers.provider_poll import Feed
-from bigfleet.shard.state.journal import Entry, Journal
-from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.journal import Journal, JournalEntry
+from bigfleet.shard.state.ownership import OwnershipFile
 
 IN_FLIGHT: Final = 1.0
 FULL: Final = 600.0
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ProviderStatus:
     """How it stands with one provider."""
 
     name: str
@@ -65,14 +65,14 @@ class Lister:
         self,
         book: Book,
         providers: Providers,
-        ownership: Ownership,
+        ownership: OwnershipFile,
         journal: Journal,
         clock: Clock,
         offload: Offload,
         rng: Random,
         *,
         interval: float = 10.0,
-        remembered: dict[str, Entry] | None = None,
+        remembered: dict[str, JournalEntry] | None = None,
         restamped: dict[str, Stamp] | None = None,
         on_arrival: Callable[[], None] = lambda: None,
         page: int = PAGE,
@@ -92,8 +92,10 @@ class Lister:
         self._changed = asyncio.Event()
         self._walking: Walk | None = None
         """The full List of which a part is being merged."""
-        self._asking = Asking(book, self._digests, self._inbox, clock, offload, self._arrived, page)
-        self._getting = Getting(self._inbox, clock, self._arrived)
+        self._asking = ListReader(
+            book, self._digests, self._inbox, clock, offload, self._arrived, page
+        )
+        self._getting = GetPoller(self._inbox, clock, self._arrived)
         self._merger = Merger(
             book, self._digests, ownership, journal, clock, remembered or {}, restamped or {},
             self._feeds,
@@ -112,11 +114,11 @@ class Lister:
         """The same for every provider there is."""
         return all(self.first_merged(client.name) for client in self._providers)
 
-    def status(self) -> list[Status]:
+    def status(self) -> list[ProviderStatus]:
         """How it stands with each provider."""
         now = self._clock.monotonic()
         return [
-            Status(
+            ProviderStatus(
                 feed.name,
                 feed.client.site.address,
                 feed.client.site.region,
@@ -152,9 +154,9 @@ class Lister:
 
     # -- merging ---------------------------------------------------------------------------------
 
-    async def merge(self) -> Reconciled:
+    async def merge(self) -> MergeSummary:
         """Merge everything that has arrived, other tasks having their turns in between."""
-        into = Reconciled()
+        into = MergeSummary()
         while True:
             into.more = False
             self.merge_some(into)
@@ -162,7 +164,7 @@ class Lister:
                 return into
             await asyncio.sleep(0)
 
-    def merge_some(self, into: Reconciled, effort: int = _PIECE) -> None:
+    def merge_some(self, into: MergeSummary, effort: int = _PIECE) -> None:
         """Merge a piece; `into.more` says whether there is another one."""
         merger = self._merger
         if merger.going:

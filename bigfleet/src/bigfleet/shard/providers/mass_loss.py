@@ -24,7 +24,7 @@ LISTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LossVerdict:
     """Which of the absent machines are gone, and which may only be out of sight."""
 
     gone: I64
@@ -43,7 +43,7 @@ class MassLoss:
         """How many machines are held at present."""
         return len(self._rows)
 
-    def judge(self, absent: I64, is_bound: B, bound: int) -> Verdict:
+    def judge(self, absent: I64, is_bound: B, bound: int) -> LossVerdict:
         """A full List came without these machines; `bound` is how many of the provider's are bound.
 
         `absent` names no row twice; `is_bound` says of each whether it serves a cluster.
@@ -54,7 +54,7 @@ class MassLoss:
             # So few are gone, but for those that vanished with many: a partition heals in parts.
             believed |= lists == 1
         self._rows, self._lists = absent[~believed], lists[~believed]
-        return Verdict(absent[believed], self._rows)
+        return LossVerdict(absent[believed], self._rows)
 
     def _lists_without(self, absent: I64) -> I64:
         """Per machine, how many full Lists in a row came without it since it is held; 1 for new."""

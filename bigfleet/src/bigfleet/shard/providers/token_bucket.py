@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bigfleet.shard.ports import Clock
+from bigfleet.observe.process import Clock
 
 
 class Bucket:

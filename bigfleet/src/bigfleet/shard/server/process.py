@@ -23,13 +23,13 @@ from bigfleet.shard.act.audit_log import AuditLog
 from bigfleet.shard.act.traces import headers
 from bigfleet.shard.operators.grpc_server import add_sessions
 from bigfleet.shard.peers.coordinator_caller import GrpcCaller
-from bigfleet.shard.server.admin import SERVICE as ADMIN_SERVICE
-from bigfleet.shard.server.admin import ShardAdminServicer
-from bigfleet.shard.server.reading import SERVICE as READ_SERVICE
-from bigfleet.shard.server.reading import ShardReadServicer
-from bigfleet.shard.server.shard import Count, Shard, World
+from bigfleet.shard.server.admin_service import SERVICE as ADMIN_SERVICE
+from bigfleet.shard.server.admin_service import ShardAdminServicer
+from bigfleet.shard.server.config import ShardConfig
+from bigfleet.shard.server.read_service import SERVICE as READ_SERVICE
+from bigfleet.shard.server.read_service import ShardReadServicer
+from bigfleet.shard.server.shard import Count, Shard, ShardEnvironment
 from bigfleet.shard.server.status import Facade
-from bigfleet.shard.server.tuning import Tuning
 from bigfleet.shard.state.disk import LocalDisk
 from bigfleet.shard.state.rotating_file import RotatingFile
 from bigfleet.wire.fencing import FencingStamps
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Serving:
+class ServerOptions:
     """Where and how a shard is served."""
 
     listen: str = "127.0.0.1:7780"
@@ -62,7 +62,7 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class ServedShard:
     """A shard that is being served."""
 
     address: str
@@ -70,10 +70,10 @@ class Listening:
 
 
 async def serve(
-    tuning: Tuning,
-    serving: Serving,
+    tuning: ShardConfig,
+    serving: ServerOptions,
     stop: asyncio.Event,
-    on_listening: Callable[[Listening], None] = lambda _listening: None,
+    on_listening: Callable[[ServedShard], None] = lambda _listening: None,
     warm_up: Callable[[], object] = lambda: None,
 ) -> None:
     """Serve a shard until told to stop.
@@ -103,7 +103,7 @@ async def serve(
         routes |= debug_routes(shard.outputs.cycles, asyncio.get_running_loop())
         try:
             http = serve_pages(serving.metrics_addr, routes)
-            on_listening(Listening(address, shard))
+            on_listening(ServedShard(address, shard))
             await _live(shard, server, readiness, stop)
         finally:
             await server.stop(_LET_CALLS_END)
@@ -152,8 +152,12 @@ async def _live(
 
 
 def _world(
-    tuning: Tuning, serving: Serving, parsing: Threads, deciding: Threads, explaining: Threads
-) -> World:
+    tuning: ShardConfig,
+    serving: ServerOptions,
+    parsing: Threads,
+    deciding: Threads,
+    explaining: Threads,
+) -> ShardEnvironment:
     audit = None
     if serving.audit_log is not None:
         audit = AuditLog(RotatingFile(serving.audit_log), parsing)
@@ -165,7 +169,7 @@ def _world(
         transport = GrpcTransport(site.address, serving.tls, headers=headers)
         return ProviderClient(site, stamps, transport, count)
 
-    return World(
+    return ShardEnvironment(
         clock=SystemClock(),
         disk=LocalDisk(serving.data_dir),
         offload=parsing,

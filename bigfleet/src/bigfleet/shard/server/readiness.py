@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from bigfleet.observe.process import Clock
 from bigfleet.shard.act.executor import Executor
-from bigfleet.shard.ports import Clock
 from bigfleet.shard.providers.lister import Lister
 from bigfleet.shard.state.disk_health import DiskHealth
 

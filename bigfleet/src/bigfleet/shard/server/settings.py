@@ -28,7 +28,7 @@ from bigfleet.provider import ProviderSite, SiteError
 from bigfleet.shard.act.executor import PoolSettings
 from bigfleet.shard.act.rails import RailSettings
 from bigfleet.shard.demand.quarantine import QuarantineSettings
-from bigfleet.shard.server.tuning import Tuning
+from bigfleet.shard.server.config import ShardConfig
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.identity import can_be_named
 from bigfleet.wire.rollup_limits import MIB, RollUpLimits
@@ -200,9 +200,9 @@ class ShardSettings(ProcessSettings):
         """The three files of mutual TLS; None for plaintext."""
         return TlsFiles.of(self.tls_cert, self.tls_key, self.tls_ca)
 
-    def tuning(self) -> Tuning:
+    def tuning(self) -> ShardConfig:
         """The settings as the parts of a shard take them."""
-        return Tuning(
+        return ShardConfig(
             shard_id=self.shard_id,
             address=self.address(),
             providers=tuple(provider_site(text) for text in self.provider_addr),

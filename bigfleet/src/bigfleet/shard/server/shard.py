@@ -18,18 +18,19 @@ from typing import Final
 from bigfleet.decision import Engine
 from bigfleet.model import Machine
 from bigfleet.model.columns import MachineColumns, Symbols
-from bigfleet.observe.scraping import RightOfWay
+from bigfleet.observe.process import Clock, Offload
+from bigfleet.observe.scrape_throttle import CycleLock
 from bigfleet.observe.shard import ShardMetrics
 from bigfleet.observe.tracing import Spans
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
-from bigfleet.shard.act.actions import Means
+from bigfleet.shard.act.actions import ActionContext
 from bigfleet.shard.act.audit_log import AuditLog
 from bigfleet.shard.act.executor import Executor
-from bigfleet.shard.act.manual_drain import Requested
+from bigfleet.shard.act.manual_drain import ManualDrains
 from bigfleet.shard.act.rails import Rails
 from bigfleet.shard.act.traces import NoTraces, ShardTraces, carried
-from bigfleet.shard.decide.cycle import Cycle
-from bigfleet.shard.decide.cycle_timer import Pace
+from bigfleet.shard.decide.cycle import DecisionCycle
+from bigfleet.shard.decide.cycle_timer import CycleTimer
 from bigfleet.shard.decide.inputs import CycleInputs, bound_capacity
 from bigfleet.shard.decide.outputs import CycleOutputs
 from bigfleet.shard.decide.watchdog import DecisionWatchdog
@@ -37,28 +38,28 @@ from bigfleet.shard.demand.cluster_rows import RowChanges
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.demand.quarantine import Quarantine
-from bigfleet.shard.demand.rollups import RollUps
-from bigfleet.shard.demand.symbol_gc import Forgetting
+from bigfleet.shard.demand.rollups import RollUpIntake
+from bigfleet.shard.demand.symbol_gc import SymbolCollector
 from bigfleet.shard.explain.ledger import Ledger, Shortfall
 from bigfleet.shard.explain.need_explanations import NeedExplanations
-from bigfleet.shard.explain.provisioning_latency import Asked
-from bigfleet.shard.explain.reclaim_audit import Forced
+from bigfleet.shard.explain.provisioning_latency import ProvisioningLatency
+from bigfleet.shard.explain.reclaim_audit import UnforcedReclaims
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.exclusions import Exclusions
-from bigfleet.shard.machines.node_observations import Observed
+from bigfleet.shard.machines.node_observations import NodeObservations
 from bigfleet.shard.machines.orders import FOR_ANOTHER_SHARD
-from bigfleet.shard.operators.sessions import Sessions, Standing
+from bigfleet.shard.operators.sessions import Sessions, TermAndEpoch
 from bigfleet.shard.peers.client import CoordinatorClient
 from bigfleet.shard.peers.coordinator_caller import Caller
 from bigfleet.shard.peers.instructions import Instructions
 from bigfleet.shard.peers.moves import Moves
 from bigfleet.shard.peers.report import Reports
-from bigfleet.shard.ports import Clock, Disk, Offload, steady
+from bigfleet.shard.ports import Disk, steady
 from bigfleet.shard.providers.lister import Lister
+from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.readiness import ShardReadiness
-from bigfleet.shard.server.tuning import Tuning
 from bigfleet.shard.state.data_dir import DataDirectory
-from bigfleet.shard.state.done_instructions import Remembered
+from bigfleet.shard.state.done_instructions import DoneInstructions
 from bigfleet.wire.fencing import FencingStamps
 
 STOP_SECONDS: Final = 2.5
@@ -73,7 +74,7 @@ Connect = Callable[[ProviderSite, FencingStamps, Count], ProviderClient]
 
 
 @dataclass(frozen=True)
-class World:
+class ShardEnvironment:
     """Everything a shard needs from outside."""
 
     clock: Clock
@@ -102,7 +103,11 @@ class Shard:
     """All parts of a shard and how they hang together."""
 
     def __init__(
-        self, tuning: Tuning, world: World, loaded: DataDirectory, metrics: ShardMetrics
+        self,
+        tuning: ShardConfig,
+        world: ShardEnvironment,
+        loaded: DataDirectory,
+        metrics: ShardMetrics,
     ) -> None:
         self.tuning, self.world = tuning, world
         self.epoch = loaded.epoch
@@ -111,14 +116,14 @@ class Shard:
         self.metrics.epoch(self.epoch)
         symbols = Symbols()
         self.book = Book(symbols, clock)
-        self.observed = Observed(self.book, clock)
+        self.observed = NodeObservations(self.book, clock)
         self.ownership, self.journal, self.pause = loaded.ownership, loaded.journal, loaded.pause
         self.restamps = loaded.restamps
         self.assignments = loaded.assignments
         self.excluded = Exclusions(self.book, loaded.excluded)
         self.forgotten = loaded.forgotten
-        self.pace = Pace(clock, tuning.cycle_interval, tuning.min_cycle_gap)
-        self.forced = Forced()
+        self.pace = CycleTimer(clock, tuning.cycle_interval, tuning.min_cycle_gap)
+        self.forced = UnforcedReclaims()
         self._stamps = FencingStamps(tuning.shard_id, self.epoch)
         self.providers = Providers(
             lambda site: world.connect(site, self._stamps, self.metrics.provider_call)
@@ -132,7 +137,7 @@ class Shard:
         quarantine = Quarantine(
             partial(bound_capacity, self.book), tuning.quarantine, self.lister.all_first_merged
         )
-        self._rollups = rollups = RollUps(
+        self._rollups = rollups = RollUpIntake(
             self.needs, quarantine, clock, world.offload, self.metrics,
             heard=self.forgotten.heard, are_comparable=lambda: not self._awaited(),
             ingest=Ingest(limits=tuning.limits),
@@ -146,7 +151,7 @@ class Shard:
         )  # fmt: skip
         self.traces = NoTraces() if world.spans is None else self._traced(world.spans, rollups)
         self.rails = Rails(tuning.rails, self.pause, clock, self.metrics, self.unheard)
-        means = Means(
+        means = ActionContext(
             book=self.book, providers=self.providers, sessions=self.sessions, lister=self.lister,
             clock=clock, chance=world.rng, metrics=self.metrics,
             node_name=self.observed.node_name, wake=self.pace.wake, traces=self.traces,
@@ -161,7 +166,7 @@ class Shard:
             self.book, self.needs, self.sessions, self.lister, self.executor, self.rails, clock,
             tuning.policy, self.assignments.quotas, self._lost,
             self.metrics,
-            Forgetting(self.book, self.needs, world.offload, tuning.unused_identities),
+            SymbolCollector(self.book, self.needs, world.offload, tuning.unused_identities),
         )  # fmt: skip
         self.outputs = CycleOutputs(
             self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,
@@ -169,16 +174,16 @@ class Shard:
             again=self.pace.wake, ledger=Ledger(tuning.cycle_interval),
             asked=self._asked(rollups), age=world.age,
         )  # fmt: skip
-        self.cycle = Cycle(
+        self.cycle = DecisionCycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
             self.executor, self.executor.withheld.take,
             restamped=self.restamps.add, engine=Engine(clock=world.timer),
             watchdog=DecisionWatchdog(clock, tuning.max_decision_seconds),
         )  # fmt: skip
-        self.requested = Requested(
+        self.requested = ManualDrains(
             tuning.shard_id, self.book, self.executor, self.rails, lambda: self.cycle.number
         )
-        self.deciding = RightOfWay()
+        self.deciding = CycleLock()
         self.explanations = NeedExplanations(world.explain_in, clock, self.deciding.wait)
         self._ready_at = clock.monotonic() + tuning.ready_after
         self._is_ready = False
@@ -190,7 +195,7 @@ class Shard:
         self._listen()
 
     @classmethod
-    async def open(cls, tuning: Tuning, world: World) -> Shard:
+    async def open(cls, tuning: ShardConfig, world: ShardEnvironment) -> Shard:
         """Read the data directory, begin a new epoch, and put the parts together."""
         metrics = ShardMetrics(
             steady(world.clock), version=world.version, warmup_cycles=tuning.metrics_warmup_cycles
@@ -320,25 +325,25 @@ class Shard:
             extra={"machine": machine.id, "cluster": machine.cluster, "provider": machine.provider},
         )
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> TermAndEpoch:
         term = 0 if self.instructions is None else self.instructions.term
-        return Standing(term, self.epoch)
+        return TermAndEpoch(term, self.epoch)
 
-    def _traced(self, spans: Spans, rollups: RollUps) -> ShardTraces:
+    def _traced(self, spans: Spans, rollups: RollUpIntake) -> ShardTraces:
         traces = ShardTraces(spans, self.world.clock, lambda: self.cycle.read_unix_ns)
         rollups.on_taken.append(traces.rolled_up)
         self.book.on_change.append(traces.changed)
         return traces
 
-    def _asked(self, rollups: RollUps) -> Asked:
-        asked = Asked(self.world.clock, self.metrics.provisioned)
+    def _asked(self, rollups: RollUpIntake) -> ProvisioningLatency:
+        asked = ProvisioningLatency(self.world.clock, self.metrics.provisioned)
         rollups.on_taken.append(asked.rolled_up)
         self.book.on_change.append(asked.changed)
         return asked
 
     # -- coordination ----------------------------------------------------------------------------
 
-    def _coordination(self, remembered: Remembered) -> CoordinatorClient | None:
+    def _coordination(self, remembered: DoneInstructions) -> CoordinatorClient | None:
         self.instructions: Instructions | None = None
         self.moves: Moves | None = None
         caller = self.world.caller

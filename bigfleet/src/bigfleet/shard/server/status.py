@@ -12,7 +12,7 @@ from bigfleet.shard.act.decisions import Decisions
 from bigfleet.shard.explain.need_explanations import NeedExplanations
 from bigfleet.shard.explain.views import NeedViews
 from bigfleet.shard.machines.orders import FOR_A_PERSON
-from bigfleet.shard.server.admin import ProviderState, ShardState
+from bigfleet.shard.server.admin_service import ProviderState, ShardState
 from bigfleet.shard.server.shard import Shard
 
 _NAMED: Final = 20

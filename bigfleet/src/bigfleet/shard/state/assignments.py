@@ -15,8 +15,9 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
+from bigfleet.observe.process import Offload
 from bigfleet.provider import Providers, ProviderSite, SiteError
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.shard.ports import Disk
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 FILE: Final = "assignments"

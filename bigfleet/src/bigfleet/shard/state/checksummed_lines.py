@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Found(Generic[T]):
+class LinesRead(Generic[T]):
     """What a file holds."""
 
     lines: list[tuple[bytes, T]] = field(default_factory=list)
@@ -27,9 +27,9 @@ def sealed(body: bytes) -> bytes:
     return b"%08x %b\n" % (zlib.crc32(body), body)
 
 
-def read_lines(content: bytes, parse: Callable[[bytes], T | None]) -> Found[T]:
+def read_lines(content: bytes, parse: Callable[[bytes], T | None]) -> LinesRead[T]:
     """The good lines of a file; `parse` answers None to a body it cannot read."""
-    found: Found[T] = Found()
+    found: LinesRead[T] = LinesRead()
     *lines, rest = content.split(b"\n")
     found.torn = bool(rest)
     for number, line in enumerate(lines, 1):

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bigfleet.model import Stamp
+from bigfleet.observe.process import Clock, Offload
 from bigfleet.provider import ProviderSite
-from bigfleet.shard.ports import Clock, Disk, Offload
+from bigfleet.shard.ports import Disk
 from bigfleet.shard.state.assignments import Assignments
 from bigfleet.shard.state.departed_clusters import Forgotten
 from bigfleet.shard.state.disk_health import DiskHealth
-from bigfleet.shard.state.done_instructions import Remembered
+from bigfleet.shard.state.done_instructions import DoneInstructions
 from bigfleet.shard.state.epoch import next_epoch
 from bigfleet.shard.state.excluded_machines import ExcludedMachines
-from bigfleet.shard.state.journal import Entry, Journal
-from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.journal import Journal, JournalEntry
+from bigfleet.shard.state.ownership import OwnershipFile
 from bigfleet.shard.state.pause import Pause
 from bigfleet.shard.state.restamps import Restamps
 from bigfleet.shard.state.shard_id import take_directory
@@ -35,12 +36,12 @@ class DataDirectory:
         self.disk = disk = DiskHealth(disk)
         self._shard_id, self._offload = shard_id, offload
         self.epoch = 0
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, JournalEntry] = {}
         self.stamps: dict[str, Stamp] = {}
-        self.ownership = Ownership(disk, offload)
+        self.ownership = OwnershipFile(disk, offload)
         self.journal = Journal(disk, offload)
         self.restamps = Restamps(disk, offload)
-        self.remembered = Remembered(disk, offload)
+        self.remembered = DoneInstructions(disk, offload)
         self.excluded = ExcludedMachines(disk, offload)
         self.forgotten = Forgotten(disk, offload)
         self.pause = Pause(disk, offload, show_pause)

@@ -14,8 +14,9 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from bigfleet.observe.process import Offload
 from bigfleet.shard.errors import DataFileError
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.shard.ports import Disk
 
 FILE: Final = "forgotten.json"
 _log = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.observe.process import Offload
+from bigfleet.shard.ports import Disk
 
 PROBE_FILE: Final = "probe"
 PROBE_SECONDS: Final = 5.0

@@ -12,9 +12,10 @@ from typing import Final
 
 import msgspec
 
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.observe.process import Offload
+from bigfleet.shard.ports import Disk
 from bigfleet.shard.state.errors import RememberedError
-from bigfleet.shard.state.ownership import Role
+from bigfleet.shard.state.ownership import TransferRole
 
 FILE: Final = "instructions"
 _MOST_KEPT: Final = 1_024
@@ -29,13 +30,13 @@ class Done:
 
     instruction_id: str
     move_id: str = ""
-    role: Role | None = None
+    role: TransferRole | None = None
     machine_ids: tuple[str, ...] = ()
     promised_until_ns: int = 0
     """Until when drained machines are kept for another shard, in Unix nanoseconds; 0 for not."""
 
 
-class Remembered:
+class DoneInstructions:
     """What was done. `load` first."""
 
     def __init__(self, disk: Disk, offload: Offload) -> None:
@@ -62,7 +63,7 @@ class Remembered:
         """What an instruction led to; None when it was not done."""
         return self._done.get(instruction_id)
 
-    def role_in(self, move_id: str) -> Role | None:
+    def role_in(self, move_id: str) -> TransferRole | None:
         """Which end of a move this shard was, as far as it was done and remembered."""
         for done in reversed(self._kept):
             if done.move_id == move_id and done.role is not None:

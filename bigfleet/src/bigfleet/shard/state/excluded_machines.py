@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from bigfleet.observe.process import Offload
 from bigfleet.shard.errors import DataFileError
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.shard.ports import Disk
 
 FILE: Final = "excluded.json"
 

@@ -22,7 +22,8 @@ from typing import Final
 import msgspec
 
 from bigfleet.model import Stamp
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.observe.process import Offload
+from bigfleet.shard.ports import Disk
 from bigfleet.shard.state.checksummed_lines import read_lines, sealed
 
 FILE: Final = "journal"
@@ -32,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """What must be known of a machine after a restart and stands nowhere else."""
 
     stamp: Stamp | None = None
@@ -46,7 +47,7 @@ class Entry:
 
 class _Line(msgspec.Struct, omit_defaults=True):
     machine: str
-    entry: Entry | None = None
+    entry: JournalEntry | None = None
     """None for a machine that is forgotten."""
 
 
@@ -75,7 +76,7 @@ class Journal:
         self.error = ""
         """Why the last group could not be written; empty when it was."""
 
-    def load(self) -> dict[str, Entry]:
+    def load(self) -> dict[str, JournalEntry]:
         """Everything remembered. Blocking; the disk's errors pass through."""
         content = self._disk.read(FILE) or b""
         read = read_lines(content, _parsed)
@@ -87,7 +88,7 @@ class Journal:
                 extra={"lines": read.damaged[:10], "count": len(read.damaged),
                        "kept_as": DAMAGED_FILE},
             )  # fmt: skip
-        entries: dict[str, Entry] = {}
+        entries: dict[str, JournalEntry] = {}
         for line, known in read.lines:
             self._lines.pop(known.machine, None)
             entries.pop(known.machine, None)
@@ -102,7 +103,7 @@ class Journal:
         """Whether something is remembered of a machine, on disk."""
         return machine_id in self._lines
 
-    async def remember(self, machine_id: str, entry: Entry) -> None:
+    async def remember(self, machine_id: str, entry: JournalEntry) -> None:
         """From now on this is known of the machine; durable when it returns, else OSError."""
         await self._through(_operation(machine_id, entry))
 
@@ -182,7 +183,7 @@ def _answer(group: list[_Operation], error: OSError | None) -> None:
             operation.done.set_exception(error)
 
 
-def _operation(machine_id: str, entry: Entry | None) -> _Operation:
+def _operation(machine_id: str, entry: JournalEntry | None) -> _Operation:
     line = sealed(msgspec.json.encode(_Line(machine_id, entry)))
     return _Operation(machine_id, line, entry is None)
 

@@ -26,7 +26,8 @@ import msgspec
 
 from bigfleet.model import Machine
 from bigfleet.model.machine import LABEL_CAPACITY_TYPE, LABEL_INSTANCE_TYPE, LABEL_ZONE
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.observe.process import Offload
+from bigfleet.shard.ports import Disk
 from bigfleet.shard.state.errors import OwnershipError
 
 FILE: Final = "ownership"
@@ -39,7 +40,7 @@ _FIELDS: Final[dict[str, Callable[[Machine], str]]] = {
 }
 
 
-class Role(Enum):
+class TransferRole(Enum):
     """Which end of a transfer this shard is."""
 
     DONOR = "donor"
@@ -51,7 +52,7 @@ class Transfer:
     """A transfer carried out here and not yet settled by the coordinator."""
 
     move_id: str
-    role: Role
+    role: TransferRole
     machine_ids: tuple[str, ...]
 
 
@@ -77,7 +78,7 @@ class _Known:
     transfers: tuple[Transfer, ...] = ()
 
 
-class Ownership:
+class OwnershipFile:
     """The rules and what they go by. `load` first."""
 
     def __init__(self, disk: Disk, offload: Offload) -> None:
@@ -159,7 +160,9 @@ class Ownership:
                 known,
                 given=known.given | ids,
                 received=known.received - ids,
-                transfers=_noted(known.transfers, Transfer(move_id, Role.DONOR, _sorted(ids))),
+                transfers=_noted(
+                    known.transfers, Transfer(move_id, TransferRole.DONOR, _sorted(ids))
+                ),
             )
         )
 
@@ -171,7 +174,9 @@ class Ownership:
                 known,
                 received=known.received | ids,
                 given=known.given - ids,
-                transfers=_noted(known.transfers, Transfer(move_id, Role.RECIPIENT, _sorted(ids))),
+                transfers=_noted(
+                    known.transfers, Transfer(move_id, TransferRole.RECIPIENT, _sorted(ids))
+                ),
             )
         )
 

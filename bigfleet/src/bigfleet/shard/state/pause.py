@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.observe.process import Offload
+from bigfleet.shard.ports import Disk
 
 PAUSE_FILE: Final = "paused.json"
 

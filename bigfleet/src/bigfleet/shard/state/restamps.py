@@ -25,7 +25,8 @@ from bigfleet.decision import Plan
 from bigfleet.model import Machine, MachineState, Stamp
 from bigfleet.model.columns import MachineColumns
 from bigfleet.model.lifecycle import STAMPED
-from bigfleet.shard.ports import Disk, Offload
+from bigfleet.observe.process import Offload
+from bigfleet.shard.ports import Disk
 from bigfleet.shard.state.checksummed_lines import read_lines, sealed
 
 S = MachineState

@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from bigfleet.shard.peers.client import CoordinatorClient, Rhythm
+from bigfleet.shard.peers.client import CoordinatorClient, ReportIntervals
 from bigfleet.shard.peers.coordinator_caller import GrpcCaller
 from bigfleet.shard.peers.errors import ReportError
 from bigfleet.shard.peers.report import Reports
@@ -17,7 +17,7 @@ from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, machine, transfer
 
 Context = grpc.aio.ServicerContext[pb.ShardReport, pb.ReportAck]
-QUICK = Rhythm(interval=0.05, deadline=5.0, least_gap=0.005)
+QUICK = ReportIntervals(interval=0.05, deadline=5.0, least_gap=0.005)
 
 
 class Replica:

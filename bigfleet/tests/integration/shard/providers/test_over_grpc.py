@@ -11,12 +11,12 @@ from bigfleet.model.columns import Symbols
 from bigfleet.observe.process import SystemClock, Threads
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.providers.answers import Reconciled
+from bigfleet.shard.providers.answers import MergeSummary
 from bigfleet.shard.providers.lister import Lister
 from bigfleet.shard.state.disk import LocalDisk
 from bigfleet.shard.state.epoch import next_epoch
-from bigfleet.shard.state.journal import Entry, Journal
-from bigfleet.shard.state.ownership import Ownership
+from bigfleet.shard.state.journal import Journal, JournalEntry
+from bigfleet.shard.state.ownership import OwnershipFile
 from bigfleet.wire.fencing import FencingStamps
 from bigfleet.wire.machines import metadata_from_stamp
 from bigfleet_lab.fake import FakeProvider
@@ -37,14 +37,14 @@ class Shard:
         self.providers = Providers(self._dial)
         self.book = Book(Symbols(), clock)
         self.journal = Journal(disk, self.threads)
-        ownership = Ownership(disk, self.threads)
+        ownership = OwnershipFile(disk, self.threads)
         ownership.load()
         self.arrived = asyncio.Event()
         self.lister = Lister(
             self.book, self.providers, ownership, self.journal, clock, self.threads, Random(1),
             interval=0.05, remembered=self.journal.load(), on_arrival=self.arrived.set, page=20,
         )  # fmt: skip
-        self.total = Reconciled()
+        self.total = MergeSummary()
 
     def _dial(self, site: ProviderSite) -> ProviderClient:
         def watch(provider: str, method: str, code: str, seconds: float) -> None:
@@ -97,7 +97,7 @@ async def test_a_machine_is_followed_through_its_life_and_across_a_restart(tmp_p
             assert len(shard.book) == 50
             assert shard.calls[0] == ("List", "OK")
             name = shard.book.id_of(0)
-            await shard.journal.remember(name, Entry(STAMP))
+            await shard.journal.remember(name, JournalEntry(STAMP))
             shard.book.start(name, S.CREATING, stamp=STAMP)
             await shard.client.create(name)
             await shard.until(lambda: shard.known(name).state is S.IDLE)
@@ -109,7 +109,7 @@ async def test_a_machine_is_followed_through_its_life_and_across_a_restart(tmp_p
             await shard.client.configure(name, "c-1", b"join", metadata_from_stamp(STAMP))
             await shard.until(lambda: shard.known(name).state is S.CONFIGURED)
             await shard.until(lambda: not shard.journal.knows(name))
-            leaving = Entry(leaving=True, deadline_ns=5, instruction_id="i-1")
+            leaving = JournalEntry(leaving=True, deadline_ns=5, instruction_id="i-1")
             await shard.journal.remember(name, leaving)
         async with running(tmp_path, fake.site) as shard:
             await shard.until(lambda: shard.lister.first_merged("fake"))

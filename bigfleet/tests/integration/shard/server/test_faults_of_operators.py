@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from bigfleet.model import Profile, Requirement, RequirementOperator
-from bigfleet.shard.server.tuning import Tuning
+from bigfleet.shard.server.config import ShardConfig
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
 from bigfleet_lab.simcluster.faults import Garbage
@@ -28,8 +28,8 @@ def _all_is_heard(caplog: Log) -> None:
 
 
 def setting(behaviour: Behaviour = QUIET, outbox: int = 8192) -> Setting:
-    def tune(tuning: Tuning) -> Tuning:
-        return Tuning(tuning.shard_id, providers=tuning.providers, outbox_bound=outbox)
+    def tune(tuning: ShardConfig) -> ShardConfig:
+        return ShardConfig(tuning.shard_id, providers=tuning.providers, outbox_bound=outbox)
 
     bad = cluster("bad", 8, behaviour=behaviour)
     return Setting([provider("p1", 40)], [bad, cluster("good", 8)], tune)

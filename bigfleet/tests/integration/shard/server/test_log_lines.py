@@ -28,11 +28,11 @@ from bigfleet.shard.act.rails import RailSettings
 from bigfleet.shard.errors import DrainRefusedError
 from bigfleet.shard.peers.errors import ReportError
 from bigfleet.shard.server import shard as product
-from bigfleet.shard.server.process import Listening, Serving, serve
-from bigfleet.shard.server.reading import ShardReadServicer
+from bigfleet.shard.server.config import ShardConfig
+from bigfleet.shard.server.process import ServedShard, ServerOptions, serve
+from bigfleet.shard.server.read_service import ShardReadServicer
 from bigfleet.shard.server.settings import ShardSettings
 from bigfleet.shard.server.status import Facade
-from bigfleet.shard.server.tuning import Tuning
 from bigfleet.wire.machines import KEY_PRIORITY
 from bigfleet_api.v1alpha1 import coordinator_pb2 as coordinator
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
@@ -109,7 +109,7 @@ def _gang(name: str, pods: int) -> tuple[WorkObject, int]:
 
 
 def _troubled() -> Setting:
-    def tune(tuning: Tuning) -> Tuning:
+    def tune(tuning: ShardConfig) -> ShardConfig:
         return replace(tuning, phase_attribution=True, coordinators=("c:1",))
 
     def ports(ports: product.World) -> product.World:
@@ -225,7 +225,7 @@ async def _fenced(whole: Whole) -> None:
 
 
 def _suppressed(*, dry_run: bool) -> Setting:
-    def tune(tuning: Tuning) -> Tuning:
+    def tune(tuning: ShardConfig) -> ShardConfig:
         return replace(tuning, rails=RailSettings(dry_run=dry_run))
 
     return Setting([provider("p1", 4)], [cluster(replicas=2)], tune)
@@ -245,12 +245,12 @@ async def _paused(whole: Whole) -> None:
 async def _served(folder: Path) -> None:
     """A shard as a process, as far as its own lines go."""
     stop, site = asyncio.Event(), ProviderSite("away", "127.0.0.1:1")
-    serving = Serving("127.0.0.1:0", "127.0.0.1:0", folder)
+    serving = ServerOptions("127.0.0.1:0", "127.0.0.1:0", folder)
 
-    def listening(_: Listening) -> None:
+    def listening(_: ServedShard) -> None:
         asyncio.get_running_loop().call_later(0.3, stop.set)
 
-    await serve(Tuning("s-1", providers=(site,)), serving, stop, listening)
+    await serve(ShardConfig("s-1", providers=(site,)), serving, stop, listening)
 
 
 def _commanded() -> None:

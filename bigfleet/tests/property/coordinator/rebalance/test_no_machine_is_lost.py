@@ -26,7 +26,7 @@ from bigfleet.model import Machine, MachineState, PenaltyBucket, Profile
 from bigfleet.model.machine import LABEL_ZONE
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet.shard.peers.report import Reports
-from bigfleet.shard.state.ownership import Ownership, Role
+from bigfleet.shard.state.ownership import OwnershipFile, TransferRole
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from clocks import HandClock
 from coordinating import DictDisk, Shard, inline, machine, stamp
@@ -210,14 +210,14 @@ class World:
     # -- what must hold --------------------------------------------------------------------------
 
     def check(self) -> None:
-        disks = {shard: Ownership(self.disks[shard], inline) for shard in SHARDS}
+        disks = {shard: OwnershipFile(self.disks[shard], inline) for shard in SHARDS}
         for owned in disks.values():
             owned.load()
         given = {
             name
             for owned in disks.values()
             for transfer in owned.transfers
-            if transfer.role is Role.DONOR
+            if transfer.role is TransferRole.DONOR
             for name in transfer.machine_ids
         }
         for name, one in self.machines.items():

@@ -10,7 +10,7 @@ from bigfleet.decision import ActionKind
 from bigfleet.model import MachineState
 from bigfleet.provider import CallError
 from bigfleet.shard.act.executor import PoolSettings
-from bigfleet.shard.act.outcomes import Outcome
+from bigfleet.shard.act.outcomes import ExecutionOutcome
 from bigfleet.shard.act.rails import units
 from bigfleet.shard.operators.errors import BlobError
 from executing import World, passes, run
@@ -123,7 +123,9 @@ def test_every_order_that_is_taken_ends_in_exactly_one_outcome(
         ended = Counter(d.machine_id for d in decided if d.kind != "Drain")
         assert ended == taken
         assert sum(world.metrics.outcomes.values()) == len(decided)
-        assert {outcome for _, outcome in world.metrics.outcomes} <= {str(o) for o in Outcome}
+        assert {outcome for _, outcome in world.metrics.outcomes} <= {
+            str(o) for o in ExecutionOutcome
+        }
         assert all(most <= 1 for most in world.cloud.most_under_way.values())
         assert not any(world.book.busy(name) for name in NAMES)
         assert world.metrics.queue == (0, 0) or not decided

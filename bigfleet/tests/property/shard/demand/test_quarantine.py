@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet.shard.demand.ingest import Ingest, RollUp
-from bigfleet.shard.demand.quarantine import Quarantine, Verdict
+from bigfleet.shard.demand.quarantine import Quarantine, QuarantineVerdict
 from rollups import rollup, row
 
 SAID = st.tuples(st.integers(0, 24), st.sampled_from([0, 1, 9, 10, 11, 100]), st.integers(1, 40))
@@ -34,14 +34,14 @@ def test_small_ones_are_believed_the_third_time_after_a_minute(
         now += seconds
         judgement = quarantine.judge("c-1", spoken(rows, cpu), float(now))
         if not is_small(rows, cpu, before):
-            assert judgement.verdict is Verdict.NORMAL
+            assert judgement.verdict is QuarantineVerdict.NORMAL
             before, held = (rows, rows * cpu), []
             continue
         held.append(now)
         assert (judgement.rows, judgement.baseline) == (rows, before[0])
         assert judgement.consecutive == len(held)
         if len(held) >= 3 and now - held[0] >= 60:
-            assert judgement.verdict is Verdict.BELIEVED
+            assert judgement.verdict is QuarantineVerdict.BELIEVED
             before, held = (rows, rows * cpu), []
         else:
-            assert judgement.verdict is Verdict.HELD
+            assert judgement.verdict is QuarantineVerdict.HELD

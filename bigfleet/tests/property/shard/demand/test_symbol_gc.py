@@ -17,7 +17,7 @@ from bigfleet.model import Stamp
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.shard.demand.needs_table import NeedsTable
-from bigfleet.shard.demand.symbol_gc import Forgetting
+from bigfleet.shard.demand.symbol_gc import SymbolCollector
 from bigfleet.shard.machines.book import Book
 from clocks import HandClock
 from compare import actions_of, fast_plan, stamps_of
@@ -37,7 +37,7 @@ class Place:
         self.needs = NeedsTable(symbols, self.clock.now)
         self.ingest = Ingest()
         self.meanwhile: Callable[[], object] = lambda: None
-        self.forgetting = Forgetting(self.book, self.needs, self.offload, unused)
+        self.forgetting = SymbolCollector(self.book, self.needs, self.offload, unused)
 
     async def offload(self, function: Callable[[], T]) -> T:
         answer = function()

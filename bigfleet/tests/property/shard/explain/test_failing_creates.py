@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bigfleet.decision import ActionKind, Plan, Reason
 from bigfleet.model import Machine, MachineState, Need
 from bigfleet.shard.act.backoff import offering_of
-from bigfleet.shard.explain.failing_creates import Unserved
+from bigfleet.shard.explain.failing_creates import FailingCreates
 from bigfleet.shard.providers.create_failures import CreateFailure
 from bigfleet.shard.providers.create_streaks import Run, Trouble
 from fleets import NOW, Case, Shape, case
@@ -64,8 +64,8 @@ def test_what_is_shown_is_what_is_there_without_the_creates_that_fail(seed: int)
     plan = living.plan(made.machines, made.needs, NOW)
     trouble = trouble_of(Random(seed), made)
     ids = list(plan.fleet.ids)
-    told = Unserved().told(plan, trouble, ids.index)
-    again = Unserved().told(plan, trouble, ids.index)
+    told = FailingCreates().told(plan, trouble, ids.index)
+    again = FailingCreates().told(plan, trouble, ids.index)
     v, shown = plan.verdicts, told.plan.verdicts
     assert (told.cause == again.cause).all()
     assert (told.plan.actions, told.plan.claimed) == (plan.actions, plan.claimed)

@@ -7,7 +7,7 @@ from random import Random
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from bigfleet.shard.state.journal import Entry, Journal
+from bigfleet.shard.state.journal import Journal, JournalEntry
 from reconciling import at_once
 from sim.loop import virtual_loop
 from sim.ports import SimDisk, SimOffload
@@ -16,13 +16,13 @@ from sim.process import Process
 OPERATIONS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 3)), max_size=60)
 
 
-def after(operations: list[tuple[str, int]]) -> dict[str, Entry]:
+def after(operations: list[tuple[str, int]]) -> dict[str, JournalEntry]:
     """The obvious journal."""
-    known: dict[str, Entry] = {}
+    known: dict[str, JournalEntry] = {}
     for machine, deadline in operations:
         known.pop(machine, None)
         if deadline:
-            known[machine] = Entry(deadline_ns=deadline)
+            known[machine] = JournalEntry(deadline_ns=deadline)
     return known
 
 
@@ -55,7 +55,7 @@ class Run:
         self.issued.append((machine, deadline))
         number = len(self.issued)
         if deadline:
-            await journal.remember(machine, Entry(deadline_ns=deadline))
+            await journal.remember(machine, JournalEntry(deadline_ns=deadline))
             self.acknowledged = max(self.acknowledged, number)
         else:
             await journal.forget(machine)

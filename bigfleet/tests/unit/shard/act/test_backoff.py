@@ -9,10 +9,10 @@ from bigfleet.decision.policy import SECOND
 from bigfleet.model import CapacityType
 from bigfleet.shard.act.backoff import (
     BackOffs,
+    BackoffTable,
+    BootstrapEnded,
     BootstrapFailed,
-    Bootstrapped,
-    Drained,
-    Failures,
+    DrainEnded,
     Stock,
     StockOut,
     Wait,
@@ -98,7 +98,7 @@ def test_bootstraps_that_fail_together_are_one_failure_and_a_blob_ends_it() -> N
     events = [BootstrapFailed("c-1", 10 * SECOND + n) for n in range(50)]
     carry = remembered(Carry(), events)
     assert carry.bootstraps["c-1"].wait == 10 * SECOND
-    assert not remembered(carry, [Bootstrapped("c-1")]).bootstraps
+    assert not remembered(carry, [BootstrapEnded("c-1")]).bootstraps
 
 
 def test_what_fails_after_the_clock_went_back_counts_again() -> None:
@@ -111,13 +111,13 @@ def test_what_fails_after_the_clock_went_back_counts_again() -> None:
 
 
 def test_drain_times_reach_the_carry() -> None:
-    carry = remembered(Carry(), [Drained(OFFERING, 90.0)])
+    carry = remembered(Carry(), [DrainEnded(OFFERING, 90.0)])
     assert carry.drain_seconds == {OFFERING: 90.0}
 
 
 @pytest.mark.parametrize("failure", list(CreateFailure))
 def test_which_failures_take_their_offering_out_of_the_pool(failure: CreateFailure) -> None:
-    failures = Failures(HandClock(), random.Random(1))
+    failures = BackoffTable(HandClock(), random.Random(1))
     failures.create_failed(machine("m"), failure, "text")
     cools = failure in (F.OUT_OF_CAPACITY, F.QUOTA, F.BAD_REQUEST)
     assert bool(failures.take_events()) is cools
@@ -126,7 +126,7 @@ def test_which_failures_take_their_offering_out_of_the_pool(failure: CreateFailu
 
 
 def test_a_later_success_is_told_only_of_offerings_that_were_out() -> None:
-    failures = Failures(HandClock(), random.Random(1))
+    failures = BackoffTable(HandClock(), random.Random(1))
     failures.created(machine("m"))
     assert not failures.take_events()
     failures.create_failed(machine("m"), F.OUT_OF_CAPACITY, "none")

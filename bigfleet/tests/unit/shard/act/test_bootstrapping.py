@@ -6,7 +6,7 @@ import pytest
 from bigfleet.decision import ActionKind
 from bigfleet.model import MachineState
 from bigfleet.provider import CallError
-from bigfleet.shard.act.backoff import BootstrapFailed, Bootstrapped
+from bigfleet.shard.act.backoff import BootstrapEnded, BootstrapFailed
 from bigfleet.shard.operators.errors import BlobError
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from executing import World, passes, run, until
@@ -92,7 +92,7 @@ def test_a_blob_that_came_after_a_failure_ends_the_back_off() -> None:
             world.hand_over(order(K.BOOTSTRAP, "n"))
             await world.settled()
             kinds = [type(event) for event in world.executor.failures.take_events()]
-            assert kinds == [BootstrapFailed, Bootstrapped]
+            assert kinds == [BootstrapFailed, BootstrapEnded]
 
     run(main)
 

@@ -10,7 +10,7 @@ from bigfleet.decision import ActionKind
 from bigfleet.shard.act.attempts import NOBODY, Attempt, Peer
 from bigfleet.shard.act.executor import PoolSettings
 from bigfleet.shard.act.fair_queue import SHARE, FairQueue, peer_of
-from bigfleet.shard.act.outcomes import Outcome
+from bigfleet.shard.act.outcomes import ExecutionOutcome
 from bigfleet.shard.operators.messages import Blob
 from executing import World, passes, run
 from executing_values import machine, order
@@ -168,8 +168,8 @@ def test_what_a_mute_cluster_still_has_queued_is_given_up_at_its_first_failure()
             assert world.clock.monotonic() - began == pytest.approx(30.0, abs=0.1)
             assert len(world.operators.asked) == 7
             outcomes = world.outcomes()
-            assert outcomes["Bootstrap", Outcome.CANCELED] == 7
-            assert outcomes["Bootstrap", Outcome.BLOB_ERROR] == 33
+            assert outcomes["Bootstrap", ExecutionOutcome.CANCELED] == 7
+            assert outcomes["Bootstrap", ExecutionOutcome.BLOB_ERROR] == 33
             assert not any(world.book.busy(name) for name in names)
 
     run(main)

@@ -8,16 +8,16 @@ import pytest
 
 from bigfleet.decision import ActionKind
 from bigfleet.shard.act.decisions import Decision
-from bigfleet.shard.act.held_back import AT_ONCE, DRY_RUN, PAUSED, Withheld
+from bigfleet.shard.act.held_back import AT_ONCE, DRY_RUN, PAUSED, HeldBackOrders
 from executing_values import order
 
 K = ActionKind
 ONE, OTHER = order(K.BOOTSTRAP, "m-1"), order(K.RECLAIM, "m-2", grace_seconds=600)
 
 
-def withheld() -> tuple[Withheld, list[Decision]]:
+def withheld() -> tuple[HeldBackOrders, list[Decision]]:
     told: list[Decision] = []
-    return Withheld(told.append, lambda: 7), told
+    return HeldBackOrders(told.append, lambda: 7), told
 
 
 async def test_a_decision_in_vain_is_told_with_the_word_for_why() -> None:

@@ -8,11 +8,11 @@ import pytest
 from bigfleet.decision import ActionKind
 from bigfleet.model import Departure, MachineState
 from bigfleet.provider import CallError
-from bigfleet.shard.act.backoff import Drained
+from bigfleet.shard.act.backoff import DrainEnded
 from bigfleet.shard.machines.orders import ReclaimCause
-from bigfleet.shard.state.journal import Entry
+from bigfleet.shard.state.journal import JournalEntry
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
-from executing import Memory, World, passes, run, until
+from executing import MemoryJournal, World, passes, run, until
 from executing_values import machine, order, stamp
 
 K = ActionKind
@@ -96,7 +96,7 @@ def test_the_drain_follows_when_the_node_is_empty_with_what_is_left_of_the_grace
             assert world.outcomes() == {("Reclaim", "success"): 2}
             await until(lambda: "m" not in world.memory.entries)
             (event,) = world.executor.failures.take_events()
-            assert isinstance(event, Drained)
+            assert isinstance(event, DrainEnded)
             assert event.seconds == pytest.approx(100, abs=0.1)
 
     run(main)
@@ -246,7 +246,7 @@ def test_a_machine_that_is_lost_in_its_grace_is_forgotten() -> None:
 
 def test_a_grace_goes_on_after_a_restart() -> None:
     async def main() -> None:
-        journal = Memory()
+        journal = MemoryJournal()
         async with World(journal=journal) as world:
             world.add(machine("m", S.CONFIGURED))
             world.hand_over(order(K.RECLAIM, "m"))
@@ -268,7 +268,7 @@ def test_a_grace_goes_on_after_a_restart() -> None:
 def test_the_second_ack_still_counts_after_a_restart() -> None:
     async def main() -> None:
         async with World() as world:
-            entry = Entry(None, True, stamp("c-2"), world.clock.now() + 10**12, "i-1")
+            entry = JournalEntry(None, True, stamp("c-2"), world.clock.now() + 10**12, "i-1")
             world.executor.restore({"m": entry, "gone": entry})
             world.add(machine("m", S.CONFIGURED, leaving=Departure(stamp("c-2"), 1)))
             world.executor.restored()
@@ -282,8 +282,8 @@ def test_the_second_ack_still_counts_after_a_restart() -> None:
 
 def test_lines_of_machines_that_are_gone_after_a_restart_are_taken_back() -> None:
     async def main() -> None:
-        journal = Memory()
-        journal.entries["gone"] = Entry(stamp=stamp())
+        journal = MemoryJournal()
+        journal.entries["gone"] = JournalEntry(stamp=stamp())
         async with World(journal=journal) as world:
             world.executor.restore(journal.entries)
             world.executor.restored()

@@ -14,7 +14,7 @@ from bigfleet.shard.peers.moves import Moves
 from bigfleet.shard.peers.promises import PROMISE_SECONDS
 from bigfleet.shard.server.shard import Shard
 from bigfleet.shard.server.status import Facade
-from bigfleet.shard.state.done_instructions import Remembered
+from bigfleet.shard.state.done_instructions import DoneInstructions
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
 from whole.living import Setting, Whole, cluster, live, provider
@@ -62,7 +62,8 @@ def moves_of(whole: Whole) -> Moves:
     """What a coordinator's instructions would come to."""
     shard, world = whole.shard, whole.shard.world
     shard.moves = Moves(
-        "s1", shard.book, shard._fleet, shard.ownership, Remembered(world.disk, world.offload),
+        "s1", shard.book, shard._fleet, shard.ownership,
+        DoneInstructions(world.disk, world.offload),
         shard._preempt, world.clock, shard.metrics.machines_transferred, shard.unheard,
     )  # fmt: skip
     return shard.moves

@@ -10,9 +10,9 @@ from bigfleet.model import CapacityType, HostRef, Machine, MachineState, Need, P
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.observe.cycles import CycleRecord
-from bigfleet.shard.act.executor import Enqueued
-from bigfleet.shard.act.rails import Admitted
-from bigfleet.shard.decide.cycle import PHASES, Cycle, Outcome
+from bigfleet.shard.act.executor import EnqueueResult
+from bigfleet.shard.act.rails import AdmittedOrders
+from bigfleet.shard.decide.cycle import PHASES, CycleOutcome, DecisionCycle
 from bigfleet.shard.decide.watchdog import FIRST_HOLD_SECONDS, DecisionWatchdog
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import STARTS_IN, Order
@@ -38,11 +38,11 @@ class World:
         for each in machines:
             self.book.take(each)
         self.meanwhile: Callable[[], object] = lambda: None
-        self.seen: list[Outcome] = []
+        self.seen: list[CycleOutcome] = []
         self.records: list[CycleRecord] = []
         self.restamps: list[bytes] = []
         self.needs = [Need("c-1", Profile.of([]), {"cpu": 8000}, {"cpu": 4000})]
-        self.cycle = Cycle(
+        self.cycle = DecisionCycle(
             book=self.book, inputs=self, outputs=self, clock=self.clock,
             offload=self.offload, timer=self.clock.monotonic, cpu=self.clock.monotonic,
             queue=self, hold_back=self.hold_back,
@@ -72,22 +72,22 @@ class World:
     async def carried_over(self, carry: Carry) -> Carry:
         return carry
 
-    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> Admitted:
+    def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> AdmittedOrders:
         self.capped = capped
-        return Admitted(list(orders))
+        return AdmittedOrders(list(orders))
 
-    def enqueue(self, orders: Sequence[Order], cycle: int) -> Enqueued:
+    def enqueue(self, orders: Sequence[Order], cycle: int) -> EnqueueResult:
         fresh = []
         for order in orders:
             known = self.book.get(order.machine)
             if known is not None and known.state is STARTS_IN[order.kind]:
                 fresh.append(order)
-        return Enqueued(fresh)
+        return EnqueueResult(fresh)
 
     async def hold_back(self, orders: Sequence[tuple[Order, str]], cycle: int) -> None:
         assert not orders
 
-    def show(self, outcome: Outcome) -> int:
+    def show(self, outcome: CycleOutcome) -> int:
         self.seen.append(outcome)
         return int((~outcome.plan.verdicts.satisfied).sum())
 

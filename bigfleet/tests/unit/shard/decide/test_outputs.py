@@ -11,7 +11,7 @@ import pytest
 from bigfleet.model.reasons import FAILING_CREATES as FAILING
 from bigfleet.shard.act.rails import RailSettings
 from bigfleet.shard.providers.create_failures import CreateFailure
-from bigfleet.shard.server.tuning import Tuning
+from bigfleet.shard.server.config import ShardConfig
 from bigfleet_api.v1alpha1 import shardread_pb2
 from whole.living import Setting, Whole, cluster, live, provider
 
@@ -19,7 +19,7 @@ F = CreateFailure
 
 
 def setting(replicas: int = 4, **rails: object) -> Setting:
-    def tune(tuning: Tuning) -> Tuning:
+    def tune(tuning: ShardConfig) -> ShardConfig:
         return replace(tuning, rails=RailSettings(**rails))  # type: ignore[arg-type]
 
     return Setting([provider("p1", 10)], [cluster(replicas=replicas)], tune)

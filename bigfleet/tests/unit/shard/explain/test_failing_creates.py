@@ -11,9 +11,9 @@ from bigfleet.model import LABEL_ZONE, CapacityType, Machine, Need
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.model.reasons import FAILING_CREATES as FAILING
 from bigfleet.model.reasons import WHY as WORDS
-from bigfleet.shard.explain.failing_creates import Told, Unserved
+from bigfleet.shard.explain.failing_creates import FailingCreates, ShownPlan
 from bigfleet.shard.explain.ledger import Ledger
-from bigfleet.shard.explain.verdicts import Verdicts
+from bigfleet.shard.explain.verdicts import VerdictUpdates
 from bigfleet.shard.explain.views import NeedViews
 from bigfleet.shard.providers.create_failures import CreateFailure
 from bigfleet.shard.providers.create_streaks import Run, Trouble
@@ -42,10 +42,10 @@ class World:
     def __init__(self, policy: Policy | None = None, facts: ClusterFacts | None = None) -> None:
         self.policy = policy or Policy()
         self.living = Living(self.policy, {A: facts or ClusterFacts(), B: ClusterFacts()})
-        self.unserved, self.ledger, self.verdicts = Unserved(), Ledger(), Verdicts()
+        self.unserved, self.ledger, self.verdicts = FailingCreates(), Ledger(), VerdictUpdates()
         self.cycle = 0
 
-    def told(self, machines: list[Machine], needs: list[Need], trouble: Trouble) -> Told:
+    def told(self, machines: list[Machine], needs: list[Need], trouble: Trouble) -> ShownPlan:
         plan = self.living.plan(machines, needs, NOW)
         ids = list(plan.fleet.ids)
         return self.unserved.told(plan, trouble, lambda name: ids.index(name))
@@ -260,7 +260,7 @@ def test_a_resource_heard_of_since_the_plan_changes_nothing() -> None:
     world = World()
     plan = world.living.plan(slots(2), [need()], NOW)
     plan.fleet.symbols.resources.of("example.com/new")
-    told = Unserved().told(plan, failing(), list(plan.fleet.ids).index)
+    told = FailingCreates().told(plan, failing(), list(plan.fleet.ids).index)
     assert told.plan.missing(0) == {"cpu": 4000}
 
 

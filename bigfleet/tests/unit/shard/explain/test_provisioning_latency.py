@@ -7,7 +7,7 @@ from dataclasses import replace
 from bigfleet.decision import ActionKind
 from bigfleet.model import MachineState
 from bigfleet.shard.demand.cluster_rows import RowChanges
-from bigfleet.shard.explain.provisioning_latency import Asked
+from bigfleet.shard.explain.provisioning_latency import ProvisioningLatency
 from clocks import HandClock
 from executing_values import PROFILE, machine, order, stamp
 
@@ -23,7 +23,7 @@ class Story:
     def __init__(self) -> None:
         self.clock = HandClock()
         self.waits: list[float] = []
-        self.asked = Asked(self.clock, self.waits.append)
+        self.asked = ProvisioningLatency(self.clock, self.waits.append)
 
     def rolls_up(self, cluster: str = "c-1", *, added: bool = True) -> None:
         changes = RowChanges(added=(ROW,)) if added else RowChanges(removed=(ROW,))

@@ -18,7 +18,7 @@ from bigfleet.model import (
 )
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
-from bigfleet.shard.explain.reclaim_audit import Forced
+from bigfleet.shard.explain.reclaim_audit import UnforcedReclaims
 
 SECOND = 1_000_000_000
 NEED = Need("c-1", Profile.of([]), {"cpu": 8000}, {"cpu": 4000})
@@ -37,7 +37,7 @@ class World:
             )
             for i in range(2)
         )  # fmt: skip
-        self.forced = Forced()
+        self.forced = UnforcedReclaims()
         self.carry = Carry()
         self.now = 1_000 * SECOND
 

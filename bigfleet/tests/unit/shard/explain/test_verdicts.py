@@ -7,8 +7,8 @@ import pytest
 from bigfleet.decision import Reason
 from bigfleet.model import Machine, Need
 from bigfleet.model.reasons import WHY as WORDS
-from bigfleet.shard.explain.failing_creates import Told
-from bigfleet.shard.explain.verdicts import Verdicts
+from bigfleet.shard.explain.failing_creates import ShownPlan
+from bigfleet.shard.explain.verdicts import VerdictUpdates
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shardread_pb2
 from living import Living
@@ -19,13 +19,13 @@ class World:
     """A shard that tells verdicts cycle after cycle."""
 
     def __init__(self, most: int = 5000) -> None:
-        self.verdicts = Verdicts(most)
+        self.verdicts = VerdictUpdates(most)
         self.living = Living()
         self.listening = {A, B}
 
     def cycle(self, machines: list[Machine], needs: list[Need]) -> dict[str, list[pb.NeedVerdict]]:
         plan = self.living.plan(machines, needs, NOW)
-        told = list(self.verdicts.changes(Told.as_decided(plan), self.listening))
+        told = list(self.verdicts.changes(ShownPlan.as_decided(plan), self.listening))
         assert len({t.cluster for t in told}) == len(told)
         return {t.cluster: list(t.message.need_verdicts.verdicts) for t in told}
 

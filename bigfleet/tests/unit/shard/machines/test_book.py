@@ -15,7 +15,7 @@ from bigfleet.model import (
     Stamp,
 )
 from bigfleet.model.columns import Symbols
-from bigfleet.shard.machines.book import Book, Seen, UnknownMachineError
+from bigfleet.shard.machines.book import Book, RecordEffect, UnknownMachineError
 from clocks import HandClock
 
 S = MachineState
@@ -53,7 +53,7 @@ class World:
 
 def test_a_record_seen_twice_changes_nothing_and_nobody_is_told() -> None:
     world = World(machine())
-    assert world.book.take(machine()).seen is Seen.SAME
+    assert world.book.take(machine()).seen is RecordEffect.SAME
     assert world.changes == []
 
 
@@ -61,7 +61,7 @@ def test_what_is_listed_during_an_action_is_put_aside() -> None:
     world = World(machine())
     assert world.book.hold("m-1")
     world.book.start("m-1", S.CONFIGURING, "c-1", STAMP)
-    assert world.book.take(machine(S.IDLE)).seen is Seen.ASIDE
+    assert world.book.take(machine(S.IDLE)).seen is RecordEffect.ASIDE
     assert world.known().state is S.CONFIGURING
 
 
@@ -94,7 +94,7 @@ def test_a_list_asked_for_before_an_action_ended_cannot_undo_it() -> None:
     world.book.hold("m-1")
     world.book.start("m-1", S.CONFIGURING, "c-1", STAMP)
     world.book.free("m-1")
-    assert world.book.take(machine(S.IDLE), sent_monotonic_s).seen is Seen.STALE
+    assert world.book.take(machine(S.IDLE), sent_monotonic_s).seen is RecordEffect.STALE
     assert world.book.take(machine(S.CONFIGURED), sent_monotonic_s).delivered
 
 
@@ -105,7 +105,7 @@ def test_a_list_asked_for_later_is_believed() -> None:
     world.book.free("m-1")
     world.clock.advance(1)
     taken = world.book.take(machine(S.IDLE), world.clock.monotonic())
-    assert taken.seen is Seen.CHANGED
+    assert taken.seen is RecordEffect.CHANGED
     assert world.known().state is S.IDLE
 
 
@@ -161,7 +161,7 @@ def test_a_bound_machine_that_vanishes_is_lost_and_an_idle_one_is_not() -> None:
     assert world.book.vanish("m-1").lost
     assert not world.book.vanish("m-2").lost
     assert len(world.book) == 0
-    assert world.book.vanish("m-3").seen is Seen.SAME
+    assert world.book.vanish("m-3").seen is RecordEffect.SAME
 
 
 def test_transitions_are_timed_from_when_they_began() -> None:
@@ -202,8 +202,8 @@ def test_a_machine_in_its_grace_stays_configured_and_may_stay_after_all() -> Non
 def test_a_record_that_brings_a_new_name_waits_while_a_decision_is_made() -> None:
     world = World(machine())
     world.book.deciding(True)
-    assert world.book.take(machine(S.CONFIGURED, cluster="unheard-of")).seen is Seen.ASIDE
-    assert world.book.take(machine(S.CREATING)).seen is Seen.CHANGED
+    assert world.book.take(machine(S.CONFIGURED, cluster="unheard-of")).seen is RecordEffect.ASIDE
+    assert world.book.take(machine(S.CREATING)).seen is RecordEffect.CHANGED
     assert world.book.symbols.clusters.find("unheard-of") == -1
     world.book.deciding(False)
     assert world.known().cluster == "unheard-of"

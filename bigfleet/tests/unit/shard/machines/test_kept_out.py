@@ -12,7 +12,7 @@ from bigfleet.model.columns import KEPT_OUT, Demand, Symbols
 from bigfleet.scenario.document import parse_scenario
 from bigfleet.shard.explain.scenario_export import scenario_pieces
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.peers.donations import Wish, free_machines
+from bigfleet.shard.peers.donations import MachineFilter, free_machines
 from bigfleet.shard.peers.report import summarise
 from clocks import HandClock
 from worlds import S, machine
@@ -118,4 +118,4 @@ def test_machines_in_back_off_are_given_away_last_and_others_kept_out_never() ->
     book.back_off(["m-1"])
     book.reserve("m-2", True)
     book.exclude("m-3", True)
-    assert free_machines(book.snapshot(), Wish(), S.IDLE) == ["m-4", "m-1"]
+    assert free_machines(book.snapshot(), MachineFilter(), S.IDLE) == ["m-4", "m-1"]

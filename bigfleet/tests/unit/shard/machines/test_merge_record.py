@@ -15,7 +15,7 @@ from bigfleet.model import (
     Stamp,
 )
 from bigfleet.model.lifecycle import BOUND, is_legal_move
-from bigfleet.shard.machines.merge_record import Merged, ends_transition, merge
+from bigfleet.shard.machines.merge_record import MergeResult, ends_transition, merge
 
 S = MachineState
 NOW = 1_000
@@ -56,7 +56,7 @@ def test_the_same_again_changes_nothing(state: MachineState) -> None:
     once = merge(None, machine(state), NOW)
     assert once.changed
     again = merge(once.machine, machine(state), NOW + 50)
-    assert again == Merged(once.machine)
+    assert again == MergeResult(once.machine)
 
 
 def test_first_sight_of_what_can_be_taken_frees_it() -> None:

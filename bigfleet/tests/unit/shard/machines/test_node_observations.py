@@ -3,7 +3,7 @@
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState
 from bigfleet.model.columns import Symbols
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.machines.node_observations import Observed
+from bigfleet.shard.machines.node_observations import NodeObservations
 from bigfleet.shard.machines.node_reports import NodeSeen
 from clocks import HandClock
 
@@ -21,7 +21,7 @@ class World:
                     capacity_type=CapacityType.SPOT, resources={"cpu": 1000},
                 )
             )  # fmt: skip
-        self.observed = Observed(self.book, self.clock)
+        self.observed = NodeObservations(self.book, self.clock)
         self.told: list[str] = []
         self.book.on_change.append(lambda _, after: self.told.append(after.id if after else ""))
 

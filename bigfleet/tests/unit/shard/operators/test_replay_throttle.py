@@ -2,11 +2,11 @@
 
 import asyncio
 
-from bigfleet.shard.operators.replay_throttle import Turns
+from bigfleet.shard.operators.replay_throttle import ReplayThrottle
 
 
 async def test_a_turn_lets_a_few_through_however_many_want_to() -> None:
-    turns, done = Turns(pieces=3, pause=0.0), 0
+    turns, done = ReplayThrottle(pieces=3, pause=0.0), 0
 
     async def work() -> None:
         nonlocal done
@@ -27,7 +27,7 @@ async def test_a_turn_lets_a_few_through_however_many_want_to() -> None:
 
 
 async def test_there_is_a_pause_after_each_lot() -> None:
-    turns, loop = Turns(pieces=2, pause=0.01), asyncio.get_running_loop()
+    turns, loop = ReplayThrottle(pieces=2, pause=0.01), asyncio.get_running_loop()
     begun = loop.time()
     for _ in range(6):
         await turns.next()
@@ -35,7 +35,7 @@ async def test_there_is_a_pause_after_each_lot() -> None:
 
 
 async def test_those_who_gave_up_take_no_turn() -> None:
-    turns = Turns(pieces=1, pause=0.0)
+    turns = ReplayThrottle(pieces=1, pause=0.0)
     tasks = [asyncio.ensure_future(turns.next()) for _ in range(4)]
     await asyncio.sleep(0)
     for task in tasks[:3]:
@@ -45,7 +45,7 @@ async def test_those_who_gave_up_take_no_turn() -> None:
 
 
 async def test_nothing_turns_when_nobody_works() -> None:
-    turns = Turns(pause=0.0)
+    turns = ReplayThrottle(pause=0.0)
     await turns.next()
     for _ in range(5):
         await asyncio.sleep(0)

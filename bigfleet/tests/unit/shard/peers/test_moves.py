@@ -6,9 +6,9 @@ from bigfleet.model import Machine, MachineState
 from bigfleet.shard.errors import DrainRefusedError, NotActingError
 from bigfleet.shard.peers.moves import move_of
 from bigfleet.shard.peers.promises import PROMISE_SECONDS
-from bigfleet.shard.state.done_instructions import FILE, Remembered
+from bigfleet.shard.state.done_instructions import FILE, DoneInstructions
 from bigfleet.shard.state.errors import RememberedError
-from bigfleet.shard.state.ownership import Role
+from bigfleet.shard.state.ownership import TransferRole
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
@@ -26,7 +26,7 @@ from coordinating import (
 S = MachineState
 
 
-def roles(shard: Shard) -> list[tuple[str, Role, tuple[str, ...]]]:
+def roles(shard: Shard) -> list[tuple[str, TransferRole, tuple[str, ...]]]:
     return [(t.move_id, t.role, t.machine_ids) for t in shard.ownership.transfers]
 
 
@@ -47,7 +47,7 @@ async def test_a_donor_picks_idle_machines_stops_owning_them_and_names_them() ->
     shard = Shard(machines=fleet)
     acks = await shard.told(transfer("m/pick", count=5))
     assert list(acks[0].machine_ids) == ["m-idle-2", "m-idle-1"]
-    assert roles(shard) == [("m", Role.DONOR, ("m-idle-1", "m-idle-2"))]
+    assert roles(shard) == [("m", TransferRole.DONOR, ("m-idle-1", "m-idle-2"))]
     assert shard.book.get("m-idle-1") is None
     assert not shard.ownership.owns(fleet[2])
     assert shard.tally.moved == [("out", 2)]
@@ -166,7 +166,7 @@ async def test_a_recipient_owns_exactly_what_is_named() -> None:
     assert list(acks[0].machine_ids) == ["m-1", "m-2"]
     assert shard.ownership.owns(machine("m-1"))
     assert not shard.ownership.owns(machine("m-3"))
-    assert roles(shard) == [("m", Role.RECIPIENT, ("m-1", "m-2"))]
+    assert roles(shard) == [("m", TransferRole.RECIPIENT, ("m-1", "m-2"))]
     assert shard.tally.moved == [("in", 2)]
 
 
@@ -228,7 +228,7 @@ async def test_speculative_machines_go_by_whoever_has_them() -> None:
     assert list(picked) == ["m-0", "m-1"]
     named = pb.ReassignSpeculative(machine_ids=picked)
     await recipient.told(instruct("m/adopt", reassign_speculative=named))
-    assert roles(recipient) == [("m", Role.RECIPIENT, ("m-0", "m-1"))]
+    assert roles(recipient) == [("m", TransferRole.RECIPIENT, ("m-0", "m-1"))]
     await donor.told(instruct("m/settle", reassign_speculative=named))
     assert not roles(donor)
     again = Shard(disk=donor.disk)
@@ -446,4 +446,4 @@ def test_a_file_that_cannot_be_read_says_what_to_do() -> None:
     disk = DictDisk()
     disk.files[FILE] = b"?"
     with pytest.raises(RememberedError, match="restore it"):
-        Remembered(disk, inline).load()
+        DoneInstructions(disk, inline).load()

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from bigfleet.model import CapacityType
-from bigfleet.shard.act.backoff import Failures
+from bigfleet.shard.act.backoff import BackoffTable
 from bigfleet.shard.providers.create_failures import CreateFailure
-from bigfleet.shard.providers.create_streaks import FORGOTTEN_SECONDS, Failing, Run
+from bigfleet.shard.providers.create_streaks import FORGOTTEN_SECONDS, CreateStreaks, Run
 from clocks import HandClock
 from executing_values import machine
 
@@ -23,7 +23,7 @@ class World:
 
     def __init__(self) -> None:
         self.clock = HandClock()
-        self.failing = Failing(self.clock.monotonic)
+        self.failing = CreateStreaks(self.clock.monotonic)
 
     def begins(self, *machines: str) -> None:
         for name in machines:
@@ -126,7 +126,7 @@ def test_a_run_nobody_goes_on_with_is_forgotten() -> None:
 
 def test_a_provider_that_throttles_gets_no_creates_of_any_offering() -> None:
     clock = HandClock()
-    failures = Failures(clock, random.Random(1))
+    failures = BackoffTable(clock, random.Random(1))
     failures.create_failed(machine("m"), F.THROTTLED, "Throttled: slow down")
     trouble = failures.trouble()
     assert trouble.in_vain(HERE)
@@ -139,6 +139,6 @@ def test_a_provider_that_throttles_gets_no_creates_of_any_offering() -> None:
 
 @pytest.mark.parametrize("failure", list(CreateFailure))
 def test_every_class_of_failure_is_remembered_with_its_words(failure: CreateFailure) -> None:
-    failures = Failures(HandClock(), random.Random(1))
+    failures = BackoffTable(HandClock(), random.Random(1))
     failures.create_failed(machine("m"), failure, "what it said")
     assert failures.trouble().of(HERE) == Run(failure, "what it said")

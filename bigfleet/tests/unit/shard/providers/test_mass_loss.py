@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from bigfleet.shard.providers.mass_loss import MassLoss, Verdict, is_mass_loss
+from bigfleet.shard.providers.mass_loss import LossVerdict, MassLoss, is_mass_loss
 
 
 def judged(
     rule: MassLoss, absent: list[int], bound: int, unbound: list[int] | None = None
-) -> Verdict:
+) -> LossVerdict:
     rows = np.array([*absent, *(unbound or [])], np.int64)
     is_bound = np.arange(len(rows)) < len(absent)
     return rule.judge(rows, is_bound, bound)

@@ -3,7 +3,7 @@
 import pytest
 
 from bigfleet.model import Departure, PenaltyBucket, Stamp
-from bigfleet.shard.state.journal import Entry
+from bigfleet.shard.state.journal import JournalEntry
 from bigfleet.wire.machines import metadata_from_stamp
 from reconciling import (
     CONFIGURED,
@@ -22,11 +22,13 @@ from reconciling import (
 
 MINE = Stamp("c-1", "shape", "", "print", 100, PenaltyBucket.ZERO, PenaltyBucket.ZERO, 7)
 THEIRS = Stamp("c-2", "shape", "g", "other", 200, PenaltyBucket.ZERO, PenaltyBucket.PINNED, 8)
-ASKED = Entry(leaving=True, deadline_ns=99, instruction_id="i-2", final=True)
-GRACE = Entry(stamp=MINE, leaving=True, for_stamp=THEIRS, deadline_ns=99, instruction_id="i-1")
+ASKED = JournalEntry(leaving=True, deadline_ns=99, instruction_id="i-2", final=True)
+GRACE = JournalEntry(
+    stamp=MINE, leaving=True, for_stamp=THEIRS, deadline_ns=99, instruction_id="i-1"
+)
 
 
-async def remembering(disk: MemoryDisk, **entries: Entry) -> MemoryDisk:
+async def remembering(disk: MemoryDisk, **entries: JournalEntry) -> MemoryDisk:
     """A disk left behind by a shard that remembered this."""
     async with shard_of(disk=disk) as shard:
         for machine, entry in entries.items():
@@ -38,7 +40,8 @@ async def remembering(disk: MemoryDisk, **entries: Entry) -> MemoryDisk:
 async def test_stamps_and_drains_come_back_with_the_machines() -> None:
     disk = await remembering(
         MemoryDisk(),
-        creating=Entry(MINE), idle=Entry(MINE), grace=GRACE, draining=GRACE, drained=GRACE,
+        creating=JournalEntry(MINE), idle=JournalEntry(MINE), grace=GRACE,
+        draining=GRACE, drained=GRACE,
         asked=ASKED,
     )  # fmt: skip
     cloud = Cloud()
@@ -63,7 +66,7 @@ async def test_stamps_and_drains_come_back_with_the_machines() -> None:
 def test_what_has_moved_on_is_forgotten(state: int) -> None:
     @on_virtual_time
     async def story() -> None:
-        disk = await remembering(MemoryDisk(), m=Entry(MINE), gone=GRACE)
+        disk = await remembering(MemoryDisk(), m=JournalEntry(MINE), gone=GRACE)
         cloud = Cloud()
         cloud.put(record("m", state))
         async with shard_of(cloud, disk=disk) as shard:
@@ -77,7 +80,7 @@ def test_what_has_moved_on_is_forgotten(state: int) -> None:
 
 @on_virtual_time
 async def test_nothing_is_forgotten_before_every_provider_was_heard() -> None:
-    disk = await remembering(MemoryDisk(), late=Entry(MINE))
+    disk = await remembering(MemoryDisk(), late=JournalEntry(MINE))
     first, second = Cloud("first"), Cloud("second")
     second.put(record("late", CREATING))
     second.hangs = True
@@ -92,7 +95,10 @@ async def test_nothing_is_forgotten_before_every_provider_was_heard() -> None:
 @on_virtual_time
 async def test_configuring_has_its_stamp_from_the_metadata_or_else_from_the_journal() -> None:
     disk = await remembering(
-        MemoryDisk(), told=Entry(THEIRS), silent=Entry(MINE), foreign=Entry(THEIRS)
+        MemoryDisk(),
+        told=JournalEntry(THEIRS),
+        silent=JournalEntry(MINE),
+        foreign=JournalEntry(THEIRS),
     )
     cloud = Cloud()
     cloud.put(record("told", CONFIGURING, shard_metadata=metadata_from_stamp(MINE)))
@@ -108,7 +114,7 @@ async def test_configuring_has_its_stamp_from_the_metadata_or_else_from_the_jour
 async def test_an_entry_is_forgotten_when_the_machine_has_arrived() -> None:
     cloud = Cloud()
     cloud.put(record("m", CREATING))
-    disk = await remembering(MemoryDisk(), m=Entry(MINE))
+    disk = await remembering(MemoryDisk(), m=JournalEntry(MINE))
     async with shard_of(cloud, disk=disk) as shard:
         await shard.after(1)
         cloud.put(record("m", IDLE))

@@ -7,8 +7,8 @@ import pytest
 from bigfleet.decision import Policy
 from bigfleet.decision.policy import SECOND
 from bigfleet.provider import ProviderSite
+from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.settings import SettingsError, ShardSettings, provider_site
-from bigfleet.shard.server.tuning import Tuning
 from bigfleet.wire.rollup_limits import RollUpLimits
 from bigfleet.wire.tls import TlsFiles
 
@@ -20,7 +20,7 @@ def load(**flags: object) -> ShardSettings:
 def test_an_id_is_all_that_is_needed() -> None:
     settings = load()
     assert (settings.listen, settings.metrics_addr) == ("127.0.0.1:7780", "127.0.0.1:8780")
-    assert settings.tuning() == Tuning("shard-a", address="127.0.0.1:7780")
+    assert settings.tuning() == ShardConfig("shard-a", address="127.0.0.1:7780")
     assert settings.tuning().policy == Policy()
     assert settings.tls_files() is None
 

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import replace
 
 from bigfleet.decision import Policy
+from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.status import Facade
-from bigfleet.shard.server.tuning import Tuning
 from whole.living import Setting, Whole, cluster, live, provider
 
 
@@ -50,7 +50,7 @@ def test_the_state_says_how_it_is_doing() -> None:
 
 
 def test_every_rail_that_is_engaged_is_named() -> None:
-    def tune(tuning: Tuning) -> Tuning:
+    def tune(tuning: ShardConfig) -> ShardConfig:
         return replace(tuning, policy=Policy(spend_limit_micro=12_500_000))
 
     async def story(whole: Whole) -> None:

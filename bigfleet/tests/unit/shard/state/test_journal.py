@@ -11,12 +11,14 @@ import pytest
 
 from bigfleet.model import PenaltyBucket, Stamp
 from bigfleet.shard.state.checksummed_lines import sealed
-from bigfleet.shard.state.journal import Entry, Journal
+from bigfleet.shard.state.journal import Journal, JournalEntry
 from reconciling import MemoryDisk, at_once
 
 T = TypeVar("T")
 STAMP = Stamp("c-1", "shape", "g", "print", 7, PenaltyBucket.ZERO, PenaltyBucket.PINNED, 3, "s")
-LEAVING = Entry(leaving=True, for_stamp=STAMP, deadline_ns=99, instruction_id="i-1", final=True)
+LEAVING = JournalEntry(
+    leaving=True, for_stamp=STAMP, deadline_ns=99, instruction_id="i-1", final=True
+)
 
 
 @asynccontextmanager
@@ -31,21 +33,21 @@ async def running(journal: Journal) -> AsyncIterator[Journal]:
 async def test_what_was_remembered_is_there_after_a_restart() -> None:
     disk = MemoryDisk()
     async with running(Journal(disk, at_once)) as journal:
-        await journal.remember("a", Entry(STAMP))
-        await journal.remember("b", Entry(STAMP))
+        await journal.remember("a", JournalEntry(STAMP))
+        await journal.remember("b", JournalEntry(STAMP))
         await journal.remember("b", LEAVING)
-        await journal.remember("gone", Entry())
+        await journal.remember("gone", JournalEntry())
         assert journal.knows("gone")
         await journal.forget("gone")
         assert not journal.knows("gone")
-    assert Journal(disk, at_once).load() == {"a": Entry(STAMP), "b": LEAVING}
+    assert Journal(disk, at_once).load() == {"a": JournalEntry(STAMP), "b": LEAVING}
 
 
 def test_a_line_of_an_older_release_is_of_a_drain_that_can_be_called_off() -> None:
     disk = MemoryDisk()
     body = b'{"machine":"a","entry":{"leaving":true,"deadline_ns":99,"instruction_id":"i-1"}}'
     disk.append("journal", sealed(body))
-    entry = Entry(leaving=True, deadline_ns=99, instruction_id="i-1")
+    entry = JournalEntry(leaving=True, deadline_ns=99, instruction_id="i-1")
     assert Journal(disk, at_once).load() == {"a": entry}
     assert not entry.final
 
@@ -59,7 +61,7 @@ async def test_forgetting_what_nobody_knows_costs_nothing() -> None:
 async def test_what_is_forgotten_in_passing_is_flushed_with_the_next_group() -> None:
     disk = MemoryDisk()
     async with running(Journal(disk, at_once)) as journal:
-        await journal.remember("a", Entry(STAMP))
+        await journal.remember("a", JournalEntry(STAMP))
         journal.forget_soon(["a", "nobody"])
         await journal.remember("b", LEAVING)
         assert disk.appends == 2
@@ -81,10 +83,11 @@ async def test_a_thousand_who_wait_share_two_flushes() -> None:
     disk, gate = MemoryDisk(), Gate()
     async with running(Journal(disk, gate)) as journal:
         callers = [
-            asyncio.create_task(journal.remember(f"m-{n}", Entry(STAMP))) for n in range(1_000)
+            asyncio.create_task(journal.remember(f"m-{n}", JournalEntry(STAMP)))
+            for n in range(1_000)
         ]
         await asyncio.sleep(0)
-        late = asyncio.create_task(journal.remember("late", Entry()))
+        late = asyncio.create_task(journal.remember("late", JournalEntry()))
         await asyncio.sleep(0)
         assert not any(caller.done() for caller in callers)
         gate.open.set()
@@ -96,8 +99,8 @@ async def test_a_thousand_who_wait_share_two_flushes() -> None:
 async def test_a_caller_that_is_cancelled_harms_no_other() -> None:
     disk, gate = MemoryDisk(), Gate()
     async with running(Journal(disk, gate)) as journal:
-        first = asyncio.create_task(journal.remember("a", Entry()))
-        second = asyncio.create_task(journal.remember("b", Entry()))
+        first = asyncio.create_task(journal.remember("a", JournalEntry()))
+        second = asyncio.create_task(journal.remember("b", JournalEntry()))
         await asyncio.sleep(0)
         first.cancel()
         gate.open.set()
@@ -109,31 +112,31 @@ async def test_the_past_is_dropped_when_there_is_more_of_it_than_of_the_present(
     disk = MemoryDisk()
     async with running(Journal(disk, at_once)) as journal:
         for number in range(600):
-            await journal.remember("m", Entry(deadline_ns=number))
+            await journal.remember("m", JournalEntry(deadline_ns=number))
     assert disk.replaces >= 1
     assert len(disk.files["journal"].splitlines()) < 300
-    assert Journal(disk, at_once).load() == {"m": Entry(deadline_ns=599)}
+    assert Journal(disk, at_once).load() == {"m": JournalEntry(deadline_ns=599)}
 
 
 async def test_a_full_disk_fails_those_who_wait_and_is_made_good_when_there_is_room() -> None:
     disk = MemoryDisk()
     async with running(Journal(disk, at_once)) as journal:
-        await journal.remember("a", Entry(STAMP))
+        await journal.remember("a", JournalEntry(STAMP))
         disk.full, disk.tear = True, 20
         with pytest.raises(OSError, match="No space"):
             await journal.remember("b", LEAVING)
         assert not journal.knows("b")
-        assert Journal(disk, at_once).load() == {"a": Entry(STAMP)}
+        assert Journal(disk, at_once).load() == {"a": JournalEntry(STAMP)}
         disk.full = False
-        await journal.remember("c", Entry())
-    assert Journal(disk, at_once).load() == {"a": Entry(STAMP), "c": Entry()}
+        await journal.remember("c", JournalEntry())
+    assert Journal(disk, at_once).load() == {"a": JournalEntry(STAMP), "c": JournalEntry()}
 
 
 async def written(*machines: str) -> bytes:
     disk = MemoryDisk()
     async with running(Journal(disk, at_once)) as journal:
         for machine in machines:
-            await journal.remember(machine, Entry(STAMP))
+            await journal.remember(machine, JournalEntry(STAMP))
     return disk.files["journal"]
 
 
@@ -142,10 +145,10 @@ async def test_a_line_cut_off_by_a_crash_is_passed_over_and_nothing_follows_it()
     for end in range(len(content) // 2 + 1, len(content)):
         disk = MemoryDisk({"journal": content[:end]})
         journal = Journal(disk, at_once)
-        assert journal.load() == {"a": Entry(STAMP)}
+        assert journal.load() == {"a": JournalEntry(STAMP)}
         async with running(journal):
-            await journal.remember("c", Entry())
-        assert Journal(disk, at_once).load() == {"a": Entry(STAMP), "c": Entry()}
+            await journal.remember("c", JournalEntry())
+        assert Journal(disk, at_once).load() == {"a": JournalEntry(STAMP), "c": JournalEntry()}
 
 
 async def test_a_damaged_line_is_passed_over_counted_and_kept(

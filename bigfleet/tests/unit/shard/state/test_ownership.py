@@ -4,7 +4,7 @@ import pytest
 
 from bigfleet.model import CapacityType, Machine, MachineState
 from bigfleet.shard.state.errors import OwnershipError
-from bigfleet.shard.state.ownership import Domains, Ownership, Role, Transfer
+from bigfleet.shard.state.ownership import Domains, OwnershipFile, Transfer, TransferRole
 from reconciling import MemoryDisk, at_once
 
 ZONE = "topology.kubernetes.io/zone"
@@ -16,8 +16,8 @@ def machine(name: str = "m", zone: str = "", **labels: str) -> Machine:
     )
 
 
-def opened(disk: MemoryDisk | None = None) -> Ownership:
-    ownership = Ownership(disk or MemoryDisk(), at_once)
+def opened(disk: MemoryDisk | None = None) -> OwnershipFile:
+    ownership = OwnershipFile(disk or MemoryDisk(), at_once)
     ownership.load()
     return ownership
 
@@ -119,8 +119,8 @@ async def test_everything_survives_a_restart_and_is_written_before_it_counts() -
     assert again.owns(machine("a", "z-2"))
     assert not again.owns(machine("ours", "z-1"))
     assert again.transfers == (
-        Transfer("move-1", Role.RECIPIENT, ("a", "b")),
-        Transfer("move-2", Role.DONOR, ("ours",)),
+        Transfer("move-1", TransferRole.RECIPIENT, ("a", "b")),
+        Transfer("move-2", TransferRole.DONOR, ("ours",)),
     )
 
 

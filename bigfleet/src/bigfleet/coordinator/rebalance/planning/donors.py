@@ -19,7 +19,7 @@ from bigfleet.coordinator.rebalance import rules
 from bigfleet.coordinator.rebalance.planning.catalogue import I64, Place
 from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
 from bigfleet.coordinator.rebalance.planning.report_reader import ReportedShortfall
-from bigfleet.coordinator.rebalance.planning.supply import Supply, less
+from bigfleet.coordinator.rebalance.planning.supply import SpareSupply, less
 from bigfleet.coordinator.rebalance.planning.usage import UsageTable
 from bigfleet.coordinator.state import Move, MovePhase, Tier
 
@@ -60,7 +60,7 @@ class _Spare:
 class Donors:
     """Everybody's spare machines in one round."""
 
-    def __init__(self, supply: Supply, known: PlanningInput) -> None:
+    def __init__(self, supply: SpareSupply, known: PlanningInput) -> None:
         self._supply, self._providers = supply, known.providers
         self._is_whole = known.is_whole
         self._bound = UsageTable(supply)

@@ -16,7 +16,7 @@ from bigfleet.coordinator.rebalance.planning.catalogue import Catalogue
 from bigfleet.coordinator.rebalance.planning.donors import Donation, Donors
 from bigfleet.coordinator.rebalance.planning.planning_input import Key, PlanningInput
 from bigfleet.coordinator.rebalance.planning.report_reader import ReportedShortfall, ShardView
-from bigfleet.coordinator.rebalance.planning.supply import Supply
+from bigfleet.coordinator.rebalance.planning.supply import SpareSupply
 from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet.coordinator.state import MachineShape, Move, MovePhase
 from bigfleet.model import format_resources, parse_resources
@@ -60,7 +60,7 @@ def plan(
     if not eligible:
         return RebalancePlan((), tuple(suppressed))
     eligible.sort(key=lambda one: (-one.priority, -one.age, one.shard, one.fingerprint))
-    supply = Supply(catalogue, views, known.moves, known.quotas, known.now)
+    supply = SpareSupply(catalogue, views, known.moves, known.quotas, known.now)
     donors = Donors(supply, known)
     coming = _coming(catalogue, known)
     room = rules.MOST_MOVES - sum(move.phase is MovePhase.PLANNED for move in known.moves)

@@ -22,7 +22,7 @@ _FEW: Final = 64
 _NO_LIMIT: Final = 1 << 40
 
 
-class Supply:
+class SpareSupply:
     """Rows of all shards, shard by shard."""
 
     def __init__(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bigfleet.coordinator.rebalance.planning.catalogue import MachineKind
-from bigfleet.coordinator.rebalance.planning.supply import Supply
+from bigfleet.coordinator.rebalance.planning.supply import SpareSupply
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class TypeUsage:
 class UsageTable:
     """Counted when first asked for, which is seldom."""
 
-    def __init__(self, supply: Supply) -> None:
+    def __init__(self, supply: SpareSupply) -> None:
         self._supply = supply
         self._in_use: list[dict[str, int]] | None = None
         self._known: frozenset[str] = frozenset()

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from bigfleet.coordinator.ports import Clock
 from bigfleet.coordinator.store.errors import StoreError, StoreUnavailableError
 from bigfleet.coordinator.store.etcd.connection.faults import LeaseGoneError
 from bigfleet.coordinator.store.etcd.connection.members import EtcdMembers
@@ -39,6 +38,7 @@ from bigfleet.coordinator.store.etcdapi import kv_pb2
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.interface import Leader, Leadership
 from bigfleet.coordinator.store.leaders import Leaders
+from bigfleet.observe.process import Clock
 from bigfleet.wire.backoff import Backoff
 
 LEASE_SECONDS: Final = 3

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.store.call_metrics import StoreCallMeter
 from bigfleet.coordinator.store.changes import changes_of
 from bigfleet.coordinator.store.errors import (
@@ -55,6 +54,7 @@ from bigfleet.coordinator.store.interface import (
 )
 from bigfleet.coordinator.store.leaders import Leaders
 from bigfleet.coordinator.store.snapshots.documents import document_of, encode
+from bigfleet.observe.process import Clock, Offload
 from bigfleet.wire.errors import TlsFilesError
 
 PAGE_ROWS: Final = 5_000

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.store.errors import SnapshotMissingError, StoreError
 from bigfleet.coordinator.store.interface import Leadership, Snapshot, StateStore
+from bigfleet.observe.process import Clock, Offload
 from bigfleet_base.files import make_folder
 
 EVERY_SECONDS: Final = 300.0

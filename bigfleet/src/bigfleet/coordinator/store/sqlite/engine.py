@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.store.call_metrics import StoreCallMeter
 from bigfleet.coordinator.store.changes import changes_of
 from bigfleet.coordinator.store.errors import DeposedError, StoreUnavailableError
@@ -29,6 +28,7 @@ from bigfleet.coordinator.store.interface import (
 from bigfleet.coordinator.store.leaders import Leaders
 from bigfleet.coordinator.store.snapshots.documents import document_of, encode
 from bigfleet.coordinator.store.sqlite.file import SqliteFile
+from bigfleet.observe.process import Clock, Offload
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from bigfleet.coordinator.ports import Offload
 from bigfleet.coordinator.store.errors import StoreSettingsError
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.etcdapi import rpc_pb2_grpc as rpc
+from bigfleet.observe.process import Offload
 
 Metadata = tuple[tuple[str, str], ...]
 _WITH_LEADER: Metadata = (("hasleader", "true"),)

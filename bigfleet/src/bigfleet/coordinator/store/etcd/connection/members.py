@@ -18,7 +18,6 @@ from typing import Final, Generic, Protocol, TypeVar
 import grpc
 import grpc.aio
 
-from bigfleet.coordinator.ports import Clock, Offload
 from bigfleet.coordinator.store.call_metrics import StoreCallMeter
 from bigfleet.coordinator.store.errors import StoreUnavailableError
 from bigfleet.coordinator.store.etcd.connection.address import EtcdAddress
@@ -32,6 +31,7 @@ from bigfleet.coordinator.store.etcd.connection.login import Login
 from bigfleet.coordinator.store.etcdapi import rpc_pb2 as pb
 from bigfleet.coordinator.store.etcdapi import rpc_pb2_grpc as rpc
 from bigfleet.coordinator.store.interface import WRITE_SECONDS
+from bigfleet.observe.process import Clock, Offload
 from bigfleet.wire.channel import CLIENT_OPTIONS
 from bigfleet.wire.tls import ClientTls
 

@@ -25,7 +25,7 @@ def kind_label(kind: ActionKind | str) -> str:
     return title if title in KINDS else "Unspecified"
 
 
-class Deciding:
+class CycleMetrics:
     """Written by the cycle, each series at most once per cycle."""
 
     def __init__(self, make: Instruments, warmup_cycles: int) -> None:

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from bigfleet.model import Need, Resources, Toleration, format_resources
-from bigfleet.operator.requests import (
+from bigfleet.operator.demand.requests import (
     ACKNOWLEDGED,
     UNMET,
     Amounts,
     CapacityRequest,
-    Demand,
+    RequestDemand,
     demand_of,
 )
 from bigfleet.wire.needs import MAX_WHOLE, need_to_proto
@@ -38,7 +38,7 @@ _ROLLUP_TAG: Final = b"\x12"
 """Field 2 of the operator's frame, a message."""
 
 
-class Entry:
+class RollUpEntry:
     """One CapacityRequest."""
 
     __slots__ = (
@@ -68,22 +68,22 @@ class Entry:
 class Row:
     """One row of demand."""
 
-    demand: Demand
+    demand: RequestDemand
     compares: bool
     total: dict[str, int] = field(default_factory=dict)
     shapes: dict[Amounts, int] = field(default_factory=dict)
     """How many requests ask for exactly this."""
-    members: dict[Key, Entry] = field(default_factory=dict)
+    members: dict[Key, RollUpEntry] = field(default_factory=dict)
     encoded: bytes = b""
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: RollUpEntry) -> None:
         """One more request."""
         self.members[entry.key] = entry
         self.shapes[entry.amounts] = self.shapes.get(entry.amounts, 0) + 1
         for name, amount in entry.amounts:
             self.total[name] = self.total.get(name, 0) + amount
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: RollUpEntry) -> None:
         """One request less."""
         del self.members[entry.key]
         count = self.shapes.pop(entry.amounts) - 1
@@ -119,7 +119,7 @@ class Built:
     """Rows an older shard could not read."""
 
 
-class RollUps:
+class RollUpBuilder:
     """All CapacityRequests of a cluster."""
 
     def __init__(self, default_arch: str = "", default_os: str = "") -> None:
@@ -130,7 +130,7 @@ class RollUps:
         """Those that a controller writes and that do not: an earlier release wrote them."""
         self._is_tolerant = False
         """Whether rows have tolerations: all rows change with it, in one roll-up."""
-        self._entries: dict[Key, Entry] = {}
+        self._entries: dict[Key, RollUpEntry] = {}
         self._rows: dict[RowKey, Row] = {}
         self._stale: set[RowKey] = set()
         self._fresh: dict[Key, None] = {}
@@ -163,7 +163,7 @@ class RollUps:
         """Whether any row uses Gt or Lt."""
         return any(row.compares for row in self._rows.values())
 
-    def get(self, key: Key) -> Entry | None:
+    def get(self, key: Key) -> RollUpEntry | None:
         """One request."""
         return self._entries.get(key)
 
@@ -175,7 +175,7 @@ class RollUps:
         """The profiles that are asked for."""
         return {fingerprint for fingerprint, _, _ in self._rows}
 
-    def comparing(self) -> Iterator[Entry]:
+    def comparing(self) -> Iterator[RollUpEntry]:
         """The requests an older shard cannot be told of."""
         for row in self._rows.values():
             if row.compares:
@@ -257,9 +257,9 @@ class RollUps:
             if not entry.is_settled:
                 self._fresh[key] = None
 
-    def taken(self, timestamp: int) -> list[Entry]:
+    def taken(self, timestamp: int) -> list[RollUpEntry]:
         """A roll-up was taken: requests that were in it and still wait to be told."""
-        told: list[Entry] = []
+        told: list[RollUpEntry] = []
         for carried in [stamp for stamp in self._carried if stamp <= timestamp]:
             for key in self._carried.pop(carried):
                 entry = self._entries.get(key)
@@ -269,14 +269,16 @@ class RollUps:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _replace(self, key: Key, uid: str, demand: Demand, known: Entry | None) -> Entry:
+    def _replace(
+        self, key: Key, uid: str, demand: RequestDemand, known: RollUpEntry | None
+    ) -> RollUpEntry:
         if known is not None:
             self._leave_row(known)
             self._acknowledged -= known.is_acknowledged
         row = self._rows.get(demand.key)
         if row is None:
             row = self._rows[demand.key] = Row(demand, demand.compares)
-        entry = Entry(key, uid, row, demand.amounts)
+        entry = RollUpEntry(key, uid, row, demand.amounts)
         row.add(entry)
         self._entries[key] = entry
         self._fresh[key] = None
@@ -284,7 +286,7 @@ class RollUps:
         self._changed()
         return entry
 
-    def _leave_row(self, entry: Entry) -> None:
+    def _leave_row(self, entry: RollUpEntry) -> None:
         row = entry.row
         row.remove(entry)
         self._stale.add(row.demand.key)
@@ -312,7 +314,7 @@ class RollUps:
             # What its status names is the row it was in.
             moved.names_other_need = True
 
-    def _note_status(self, entry: Entry, request: CapacityRequest) -> None:
+    def _note_status(self, entry: RollUpEntry, request: CapacityRequest) -> None:
         is_acknowledged = request.status.phase == ACKNOWLEDGED
         self._acknowledged += is_acknowledged - entry.is_acknowledged
         entry.is_acknowledged = is_acknowledged

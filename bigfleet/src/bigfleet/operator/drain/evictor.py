@@ -35,7 +35,7 @@ class Evictor(Protocol):
         ...
 
 
-class Counts(Protocol):
+class EvictionMetrics(Protocol):
     """What is counted."""
 
     def evicted(self, outcome: str) -> None:
@@ -59,7 +59,7 @@ class NodeEmptier:
         pods: Callable[[str], list[PodOnNode]],
         evictor: Evictor,
         room: asyncio.Semaphore,
-        counts: Counts,
+        counts: EvictionMetrics,
         rng: Random,
     ) -> None:
         self._node, self._pods, self._evictor = node_name, pods, evictor

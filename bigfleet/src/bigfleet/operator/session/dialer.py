@@ -8,7 +8,7 @@ from random import Random
 from typing import Protocol
 
 from bigfleet.operator.ports import Dial
-from bigfleet.operator.session.session import Host, Rhythm, Session
+from bigfleet.operator.session.session import SessionDelegate, SessionIntervals, ShardSession
 from bigfleet.wire.session import LineClosedError, SessionBackoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
@@ -31,11 +31,16 @@ class Connection:
     """The way to the shard."""
 
     def __init__(
-        self, host: Host, listener: Listener, dial: Dial, rng: Random, rhythm: Rhythm
+        self,
+        host: SessionDelegate,
+        listener: Listener,
+        dial: Dial,
+        rng: Random,
+        rhythm: SessionIntervals,
     ) -> None:
         self._host, self._listener = host, listener
         self._dial, self._rng, self._rhythm = dial, rng, rhythm
-        self.session: Session | None = None
+        self.session: ShardSession | None = None
         self.last_end = "not tried yet"
         """How the last session ended, for people."""
 
@@ -87,7 +92,7 @@ class Connection:
 
     async def _converse(self) -> tuple[bool, str, str]:
         line = await self._dial()
-        session = self.session = Session(self._host, line, self._rhythm)
+        session = self.session = ShardSession(self._host, line, self._rhythm)
         code, text = "OK", ""
         try:
             await session.run()

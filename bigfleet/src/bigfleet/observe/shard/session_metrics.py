@@ -30,7 +30,7 @@ KEPT_NS: Final = 3600 * 10**9
 _NS: Final = 1e9
 
 
-class Attending:
+class SessionSeries:
     """Written by sessions and by the coordinator's client."""
 
     def __init__(self, make: Instruments, now: Callable[[], int]) -> None:

@@ -17,7 +17,7 @@ DRAIN_OUTCOMES: Final = ("drained", "deadline", "node_gone", "cancelled")
 EVICTION_OUTCOMES: Final = ("success", "blocked", "gone", "error")
 
 
-class Writing:
+class WriteMetrics:
     """Written by what acts in the cluster."""
 
     def __init__(self, make: Instruments) -> None:

@@ -31,7 +31,7 @@ from bigfleet.model import (
     parse_resources,
     size_class,
 )
-from bigfleet.operator.errors import BadRequestError
+from bigfleet.operator.errors import UnreadableRequestError
 from bigfleet.wire.needs import check_amount
 
 BAD_OPERATOR: Final = "bad_operator"
@@ -90,7 +90,7 @@ class NeedRef(_Part, frozen=True):
     group: str = ""
 
 
-class Status(_Part, frozen=True):
+class RequestStatusFields(_Part, frozen=True):
     """How far a CapacityRequest is."""
 
     phase: str = ""
@@ -103,7 +103,7 @@ class CapacityRequest(_Part, frozen=True):
 
     metadata: Meta = Meta()
     spec: msgspec.Raw = msgspec.Raw(b"{}")
-    status: Status = Status()
+    status: RequestStatusFields = RequestStatusFields()
 
 
 class _Expression(_Part, frozen=True):
@@ -147,7 +147,7 @@ class _Spec(_Part, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class RequestDemand:
     """What one CapacityRequest asks for."""
 
     profile: Profile
@@ -191,13 +191,13 @@ class Demand:
 _decoder: Final = msgspec.json.Decoder(_Spec)
 
 
-def demand_of(request: CapacityRequest) -> Demand:
+def demand_of(request: CapacityRequest) -> RequestDemand:
     """What a CapacityRequest asks for; a BadRequestError where no roll-up can carry it."""
     try:
         spec = _decoder.decode(request.spec)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         reason = BAD_QUANTITY if "resources" in str(error) else BAD_OPERATOR
-        raise BadRequestError(reason, f"its spec cannot be read: {error}") from error
+        raise UnreadableRequestError(reason, f"its spec cannot be read: {error}") from error
     try:
         amounts, size = _amounts(tuple(sorted(spec.resources.items())))
         near = spec.co_location
@@ -211,11 +211,11 @@ def demand_of(request: CapacityRequest) -> Demand:
         )
         tolerations = None if spec.tolerations is None else _tolerations(spec.tolerations)
     except (QuantityError, PenaltyError) as error:
-        raise BadRequestError(BAD_QUANTITY, str(error)) from error
+        raise UnreadableRequestError(BAD_QUANTITY, str(error)) from error
     except ModelError as error:
-        raise BadRequestError(BAD_OPERATOR, str(error)) from error
+        raise UnreadableRequestError(BAD_OPERATOR, str(error)) from error
     group = "" if near is None else group_of(near, _namespace(request.metadata))
-    return Demand(profile, amounts, size, group, tolerations)
+    return RequestDemand(profile, amounts, size, group, tolerations)
 
 
 def group_of(near: _Near, namespace: str) -> str:

@@ -9,7 +9,7 @@ from prometheus_client import Counter
 from bigfleet.decision import ActionKind
 from bigfleet.observe.buckets import LONG, MEDIUM
 from bigfleet.observe.metrics import Instruments
-from bigfleet.observe.shard.deciding import KINDS, kind_label
+from bigfleet.observe.shard.cycle_metrics import KINDS, kind_label
 
 OUTCOMES: Final = (
     "success", "no_session", "blob_error", "provider_error", "fenced", "ctx_canceled",
@@ -19,7 +19,7 @@ OUTCOMES: Final = (
 CREATE_FAILURES: Final = ("out_of_capacity", "quota", "throttled", "bad_request", "unavailable")
 
 
-class Executing:
+class ActionMetrics:
     """Written by the executor and by reconcile, which sees how transitions end."""
 
     def __init__(self, make: Instruments) -> None:

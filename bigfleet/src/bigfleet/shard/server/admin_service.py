@@ -55,7 +55,7 @@ class ShardState:
     """What holds something back at the moment, in words."""
 
 
-class Administered(Protocol):
+class AdminTarget(Protocol):
     """What a shard lets an administrator do. What is awaited is durable when it returns."""
 
     def state(self) -> ShardState:
@@ -102,7 +102,7 @@ class Administered(Protocol):
 class ShardAdminServicer(rpc.ShardAdminServicer):
     """For admin; the status also for readonly."""
 
-    def __init__(self, shard: Administered) -> None:
+    def __init__(self, shard: AdminTarget) -> None:
         self._shard = shard
 
     async def Pause(self, request: pb.PauseRequest, context: Context) -> pb.PauseResponse:  # noqa: N802

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from bigfleet.model import Machine, MachineState
 from bigfleet.model.columns import Demand, MachineColumns
+from bigfleet.observe.process import Offload
 from bigfleet.shard.act.decisions import Decision, Decisions
 from bigfleet.shard.explain.need_explanations import NeedExplanations
 from bigfleet.shard.explain.scenario_export import ExportError, scenario_pieces
 from bigfleet.shard.explain.views import NeedViews
-from bigfleet.shard.ports import Offload
 from bigfleet.wire.identity import SHARD_READ, require
 from bigfleet.wire.machines import machine_to_proto
 from bigfleet_api.v1alpha1 import shardread_pb2 as pb

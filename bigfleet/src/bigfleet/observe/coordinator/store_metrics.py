@@ -20,7 +20,7 @@ EXPORTED: Final = ("success", "error")
 _NS: Final = 1e9
 
 
-class Storing:
+class StoreMetrics:
     """Written by whoever leads, and by the store."""
 
     def __init__(self, make: Instruments, now: Callable[[], int]) -> None:

@@ -16,7 +16,7 @@ from bigfleet.wire.rollup_limits import RollUpLimits
 
 
 @dataclass(frozen=True)
-class Tuning:
+class ShardConfig:
     """Settings of one shard; times in seconds."""
 
     shard_id: str

@@ -17,7 +17,7 @@ REQUEST_PHASES: Final = ("Pending", "Acknowledged")
 SKIPPED: Final = ("bad_operator", "bad_quantity")
 
 
-class Demanding:
+class DemandMetrics:
     """Written by roll-ups and the session. `now` is monotonic seconds."""
 
     def __init__(self, make: Instruments, now: Callable[[], float]) -> None:

@@ -19,7 +19,7 @@ SURFACES: Final = ("shard", "admin", "read")
 _NS: Final = 1e9
 
 
-class Serving:
+class RequestMetrics:
     """Written by the service and by the rebalancer."""
 
     def __init__(self, make: Instruments, now: Callable[[], int]) -> None:

@@ -19,7 +19,7 @@ PATIENCE_SECONDS: Final = 0.05
 """After this a page makes no more pauses and waits for no cycle: a scrape has 100 ms."""
 
 
-class RightOfWay:
+class CycleLock:
     """Who must not be disturbed takes it; who can wait looks whether it is taken."""
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class RightOfWay:
         self._free.wait(seconds)
 
 
-class Courtesy:
+class ScrapeThrottle:
     """What a page does between two bites."""
 
     def __init__(
         self,
-        way: RightOfWay,
+        way: CycleLock,
         rest: Callable[[float], None] = time.sleep,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -17,7 +17,7 @@ METHODS: Final = ("Create", "Configure", "Drain", "Delete", "Get", "List")
 _NS: Final = 1e9
 
 
-class Reconciling:
+class ProviderMetrics:
     """Written by whoever speaks with providers."""
 
     def __init__(self, make: Instruments, now: Callable[[], int]) -> None:

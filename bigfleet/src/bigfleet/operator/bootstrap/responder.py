@@ -25,7 +25,7 @@ Answer = Callable[[pb.OperatorMessage], None]
 _log = logging.getLogger(__name__)
 
 
-class Counts(Protocol):
+class BootstrapMetrics(Protocol):
     """What is counted."""
 
     def bootstrap_answered(self, outcome: str) -> None:
@@ -36,7 +36,9 @@ class Counts(Protocol):
 class Bootstrap:
     """Answers for bootstrap data. Without a template it gives a stub, for tests and first steps."""
 
-    def __init__(self, template: BootstrapTemplate | None, mint: Mint, counts: Counts) -> None:
+    def __init__(
+        self, template: BootstrapTemplate | None, mint: Mint, counts: BootstrapMetrics
+    ) -> None:
         self._template, self._mint, self._counts = template, mint, counts
         self._room = asyncio.Semaphore(AT_ONCE)
 

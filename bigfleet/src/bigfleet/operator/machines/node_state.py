@@ -51,7 +51,7 @@ _WAS_NODE: Final = frozenset({Phase.READY, Phase.DRAINING, Phase.DRAINED})
 
 
 @dataclass(frozen=True, slots=True)
-class Upcoming:
+class MachineNodeState:
     """A machine as its UpcomingNode shows it."""
 
     machine_id: str
@@ -120,16 +120,18 @@ def phase_after(before: Phase | None, state: int) -> Phase:
     return _PHASES.get(state, Phase.PROVISIONING)
 
 
-def heard(before: Upcoming | None, update: pb.NodeStateUpdate, now_ns: int) -> Upcoming:
+def heard(
+    before: MachineNodeState | None, update: pb.NodeStateUpdate, now_ns: int
+) -> MachineNodeState:
     """What is known after a frame."""
-    known = before or Upcoming(update.machine_id, Phase.PROVISIONING)
+    known = before or MachineNodeState(update.machine_id, Phase.PROVISIONING)
     phase = phase_after(before.phase if before else None, update.state)
     # What is true only of a failure goes with it.
     error = (update.last_error or known.last_error) if phase is Phase.FAILED else ""
     taints = tuple((taint.key, taint.value, taint.effect) for taint in update.taints)
     # A frame that names no need, as of an older shard, has not taken an earlier one back.
     says_need = bool(update.profile_fingerprint)
-    return Upcoming(
+    return MachineNodeState(
         machine_id=update.machine_id,
         phase=phase,
         node_name=update.node_name or known.node_name,
@@ -144,7 +146,7 @@ def heard(before: Upcoming | None, update: pb.NodeStateUpdate, now_ns: int) -> U
     )
 
 
-def as_written(found: UpcomingNode) -> Upcoming | None:
+def as_written(found: UpcomingNode) -> MachineNodeState | None:
     """What an object of the cluster says; None where it is not one of ours."""
     machine_id = found.metadata.annotations.get(MACHINE_ID, "")
     if not machine_id:
@@ -152,7 +154,7 @@ def as_written(found: UpcomingNode) -> Upcoming | None:
     status, spec = found.status, found.spec
     phase = Phase(status.phase) if status.phase in set(Phase) else Phase.PROVISIONING
     started = status.provisioning_start_time
-    return Upcoming(
+    return MachineNodeState(
         machine_id=machine_id,
         phase=phase,
         node_name=status.node_ref.name if status.node_ref else "",
