@@ -1,4 +1,4 @@
-"""What can go wrong for whoever calls a coordinator.
+"""What can go wrong for callers of a coordinator.
 
 CoordinatorError
 ├── NotLeaderError       another replica leads, or none; it names the leader where it knows one
@@ -15,7 +15,7 @@ class CoordinatorError(Exception):
 
 
 class NotLeaderError(CoordinatorError):
-    """This replica does not lead. `leader` is empty when nobody is known to."""
+    """This replica does not lead. `leader` is empty when no leader is known."""
 
     def __init__(self, leader: str = "") -> None:
         super().__init__("coordinator: not leader")

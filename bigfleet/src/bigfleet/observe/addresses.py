@@ -53,7 +53,7 @@ def web(text: str) -> str:
     except ValueError:
         is_one = False
     if not is_one:
-        raise ValueError(f"{text!r} is no web address: write http://host:port or https://host")
+        raise ValueError(f"{text!r} is not a web address: write http://host:port or https://host")
     return text
 
 

@@ -1,9 +1,9 @@
 """Histograms that cost little to write to and to read.
 
 Most samples of a page are buckets: 1,300 of a shard's 1,600. The library looks for a bucket from
-the first one on, and builds every line of a page anew from its labels. Here an observation bisects,
-and the text in front of a number is made once per series. To a registry it is a collector like any
-other, with the same samples.
+the first one on, and builds every line of a page again from its labels. Here an observation
+bisects, and the text in front of a number is made once per series. To a registry it is a collector
+like any other, with the same samples.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Distribution(Collector):
         if known is None:
             labels = dict(zip(self.label_names, values, strict=True))
             made = Series(self._name, self._bounds, labels)
-            # Whoever else makes it at the same time is given this one.
+            # Another caller that makes it at the same time gets this one.
             known = self._series.setdefault(values, made)
         return known
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 _WORDS: Final[Mapping[str, Callable[[Any, Mapping[str, Any]], str]]] = {
-    "int_parsing": lambda given, _: f"{given!r} is no whole number",
-    "int_type": lambda given, _: f"{given!r} is no whole number",
-    "int_from_float": lambda given, _: f"{given!r} is no whole number",
-    "float_parsing": lambda given, _: f"{given!r} is no number",
-    "float_type": lambda given, _: f"{given!r} is no number",
+    "int_parsing": lambda given, _: f"{given!r} is not a whole number",
+    "int_type": lambda given, _: f"{given!r} is not a whole number",
+    "int_from_float": lambda given, _: f"{given!r} is not a whole number",
+    "float_parsing": lambda given, _: f"{given!r} is not a number",
+    "float_type": lambda given, _: f"{given!r} is not a number",
     "bool_parsing": lambda given, _: f"{given!r} is neither true nor false",
     "bool_type": lambda given, _: f"{given!r} is neither true nor false",
-    "string_type": lambda given, _: f"{given!r} is no text",
-    "tuple_type": lambda given, _: f"{given!r} is no list",
-    "list_type": lambda given, _: f"{given!r} is no list",
+    "string_type": lambda given, _: f"{given!r} is not text",
+    "tuple_type": lambda given, _: f"{given!r} is not a list",
+    "list_type": lambda given, _: f"{given!r} is not a list",
     "literal_error": lambda given, limit: f"{given!r} is unknown: use {limit['expected']}",
     "greater_than": lambda given, limit: f"{given!r} is too small: use more than {limit['gt']:g}",
     "greater_than_equal": lambda given, limit: (

@@ -47,7 +47,7 @@ def parse_duration(text: object) -> float:
             return float(text)
         except ValueError:
             pass
-    raise ValueError(f"{text!r} is no duration: write it like 10s, 200ms or 1m30s")
+    raise ValueError(f"{text!r} is not a duration: write it like 10s, 200ms or 1m30s")
 
 
 def format_duration(seconds: float) -> str:
@@ -72,7 +72,7 @@ def _listed(value: object) -> object:
 
 def _positive(seconds: float) -> float:
     if not 0 <= seconds < float("inf"):
-        raise ValueError(f"{seconds} is no duration: use zero or more")
+        raise ValueError(f"{seconds} is not a duration: use zero or more")
     return seconds
 
 
@@ -163,7 +163,7 @@ class ProcessSettings(BaseSettings):
             if not variable.startswith(PREFIX) or variable in known:
                 continue
             if not _SERVICE_LINK.search(variable):
-                raise SettingsError(f"{variable} is no setting{_meant(variable, known)}")
+                raise SettingsError(f"{variable} is not a setting{_meant(variable, known)}")
         return EnvSettingsSource(cls)()
 
     @classmethod
@@ -171,8 +171,8 @@ class ProcessSettings(BaseSettings):
         try:
             document = yaml.safe_load(path.read_text())
         except (OSError, yaml.YAMLError) as error:
-            said = " ".join(str(error).split())
-            raise SettingsError(f"settings file {path} cannot be read: {said}") from None
+            message = " ".join(str(error).split())
+            raise SettingsError(f"settings file {path} cannot be read: {message}") from None
         if document is None:
             return {}
         if not isinstance(document, dict):
@@ -199,8 +199,8 @@ def _in_words(error: ValidationError, origin: Mapping[str, str]) -> str:
     field = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "missing":
         return f"{flag_of(field)} is missing: give it, or {variable_of(field)}"
-    said = refusal(first)
-    return f"{origin[field]}: {said}" if field in origin else said
+    message = refusal(first)
+    return f"{origin[field]}: {message}" if field in origin else message
 
 
 def value_of(name: str, annotation: Any, metadata: Iterable[Any]) -> str:

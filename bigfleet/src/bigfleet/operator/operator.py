@@ -2,7 +2,7 @@
 
 Watches feed the roll-up and the book of nodes whether or not this replica leads, so that one that
 takes over is ready at once; only the one that leads talks to the shard and writes. Frames of the
-shard are handed to whoever they are for, and none of them waits for another.
+shard are handed to the part they are for, and none of them waits for another.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class ClusterOperator:
             for task in [*self._dispatching]:
                 task.cancel()
             await self.drains.stop()
-            # Whoever leads next counts these.
+            # The next leader counts these.
             self._world.metrics.requests(0, 0)
             self._world.metrics.phantom_nodes(0)
 
@@ -190,7 +190,7 @@ class ClusterOperator:
         )
 
     async def _look(self) -> None:
-        """What is counted now and then, and machines of which nobody speaks."""
+        """What is counted now and then, and machines that the shard no longer mentions."""
         forgotten = False
         while True:
             now = self._world.clock.monotonic()
@@ -263,9 +263,9 @@ class ClusterOperator:
             case "node_state_update":
                 self._node_state(message.node_state_update)
             case "bootstrap_request":
-                asked = message.bootstrap_request
-                answering = self.bootstrap.answer(asked, self.connection.post)
-                self._dispatch(self.traces.bootstrap(asked, answering))
+                request = message.bootstrap_request
+                answering = self.bootstrap.answer(request, self.connection.post)
+                self._dispatch(self.traces.bootstrap(request, answering))
             case "reclaim_instruction":
                 self.drains.instruct(message.reclaim_instruction)
             case "available_capacity":

@@ -2,7 +2,7 @@
 
 It starts with nothing reachable and says what it waits for. Of two replicas one leads; the other
 watches and is ready to take over. Who leads is ready when its session is open and a roll-up was
-acknowledged; who stands by, when its watches are complete and somebody else leads.
+acknowledged; who stands by, when its watches are complete and another replica leads.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ async def _live(
     stop: asyncio.Event,
 ) -> None:
     async def take_part() -> None:
-        # Whoever leads acts at once, so nobody stands for election with half a picture.
+        # A leader acts at once, so a replica waits for complete watches before it stands for
+        # election.
         await watches.wait_synced()
         await election.run(operator.lead)
 
@@ -158,7 +159,7 @@ def why_not_ready(
     if missing:
         return f"watches are not complete: {missing}"
     if not election.is_leader:
-        return "" if election.stands_by else "nobody holds the lease yet"
+        return "" if election.stands_by else "no replica holds the lease yet"
     connection = operator.connection
     if not connection.is_open:
         return f"no session to the shard: {connection.last_end}"
@@ -193,8 +194,8 @@ def _values(path: Path | None) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
-        raise TemplateError(f"--bootstrap-values {path} cannot be read: {said}") from error
+        message = " ".join(str(error).split())
+        raise TemplateError(f"--bootstrap-values {path} cannot be read: {message}") from error
     if not isinstance(found, dict | None):
         raise TemplateError(f"--bootstrap-values {path} holds no mapping: write `key: value` lines")
     return {str(key): value for key, value in (found or {}).items()}

@@ -2,7 +2,7 @@
 
 CapacityRequests are not kept as objects: tens of thousands of them are a few rows. They are fed to
 the roll-up as they are seen, and only their names are remembered, so that a new list shows which of
-them went while nobody looked.
+them went while no watch ran.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RequestSink:
         self._operator.request_seen(Change(ChangeKind.DELETED, "", item, None))
 
     def bad(self, bad: BadObject) -> None:
-        """Nobody can read it: it is left out, like any other that cannot be carried."""
+        """It cannot be read: it is left out, like any other that cannot be carried."""
         self._operator.unreadable(bad)
 
 

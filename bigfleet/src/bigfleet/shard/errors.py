@@ -1,9 +1,9 @@
 """Errors of a shard as a whole; parts have their own.
 
 ShardError
-├── DataFileError        a file of the data directory that nobody can read
+├── DataFileError        a file of the data directory that cannot be read
 ├── DirectoryError       the data directory is another shard's
-└── DrainRefusedError    a drain that somebody asked for is not under way
+└── DrainRefusedError    a drain that was requested is not under way
     └── NotActingError   because nothing is done at all: a pause, a dry-run, a fence
 """
 
@@ -15,11 +15,11 @@ class ShardError(Exception):
 
 
 class DataFileError(ShardError):
-    """A file of the data directory that nobody can read."""
+    """A file of the data directory that cannot be read."""
 
 
 class DrainRefusedError(ShardError):
-    """A machine that somebody asked for is not drained; another try may succeed."""
+    """A machine that should be drained is not; another try may succeed."""
 
 
 class NotActingError(DrainRefusedError):

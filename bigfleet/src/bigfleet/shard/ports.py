@@ -19,7 +19,7 @@ _NS: Final = 1e9
 
 
 def steady(clock: Clock) -> Callable[[], int]:
-    """Nanoseconds since some moment, for ages: whoever sets the wall clock makes nothing older."""
+    """Nanoseconds since some moment, for ages: setting the wall clock makes nothing older."""
     return lambda: int(clock.monotonic() * _NS)
 
 

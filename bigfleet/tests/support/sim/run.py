@@ -212,7 +212,7 @@ class _Listener(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
-        if message == "move went on":
+        if message == "move advanced":
             told = {key: record.__dict__[key] for key in _OF_A_MOVE}
             self._trace.note("move", " ".join(str(value) for value in told.values()))
             return

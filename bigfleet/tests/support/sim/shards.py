@@ -135,10 +135,10 @@ class Life:
         sites = [ProviderSite(name, f"{name}:9001", REGION) for name in self._world.providers]
         return ShardConfig(name, providers=tuple(sites), min_cycle_gap=gap, unused_identities=0)
 
-    def _ports(self) -> product.World:
+    def _ports(self) -> product.ShardEnvironment:
         world, process, disk = self._world, self.process, self._disk
         rng, coordinator, clock = world.rng(process.name), world.coordinator, self.host.clock
-        return product.World(
+        return product.ShardEnvironment(
             clock=clock,
             disk=disk,
             offload=SimOffload(process, disk, rng, seconds=_QUICK),

@@ -99,7 +99,9 @@ class Setting:
     audit: Callable[[bytes], None] | None = None
     world: type[World] = World
     seed: int = 1
-    ports: Callable[[product.World], product.World] = field(default=lambda ports: ports)
+    ports: Callable[[product.ShardEnvironment], product.ShardEnvironment] = field(
+        default=lambda ports: ports
+    )
     homes: Mapping[str, str] = field(default_factory=dict)
     """Cluster -> its shard, where there are several: then there is a coordinator, too."""
 
@@ -231,7 +233,7 @@ class _Life(Life):
     def _tuning(self) -> ShardConfig:
         return self._setting.tune(super()._tuning())
 
-    def _ports(self) -> product.World:
+    def _ports(self) -> product.ShardEnvironment:
         ports = super()._ports()
         if self._setting.audit is not None:
             ports = replace(ports, audit=AuditLog(self._setting.audit, ports.offload))

@@ -9,13 +9,13 @@ from bigfleet.shard.server.settings import ShardSettings
 @pytest.mark.parametrize(
     ("field", "given", "words"),
     [
-        ("workers", "abc", "--workers: 'abc' is no whole number"),
+        ("workers", "abc", "--workers: 'abc' is not a whole number"),
         ("workers", "0", "--workers: '0' is too small: use 1 or more"),
-        ("reclaim_cap", "x", "--reclaim-cap: 'x' is no number"),
+        ("reclaim_cap", "x", "--reclaim-cap: 'x' is not a number"),
         ("reclaim_cap", "2", "--reclaim-cap: '2' is too large: use 1 or less"),
         ("dry_run", "maybe", "--dry-run: 'maybe' is neither true nor false"),
         ("log_format", "xml", "--log-format: 'xml' is unknown: use 'text' or 'json'"),
-        ("provider_addr", 5, "--provider-addr: 5 is no list"),
+        ("provider_addr", 5, "--provider-addr: 5 is not a list"),
     ],
 )
 def test_a_refusal_is_a_sentence(field: str, given: object, words: str) -> None:

@@ -85,7 +85,7 @@ def test_an_unknown_key_is_named_with_what_was_meant(
     assert refusal({"name": "x", "cuont": 1}) == "--cuont is no flag: did you mean --count?"
     monkeypatch.setenv("BIGFLEET_INTERVALL", "3s")
     assert refusal({"name": "x"}) == (
-        "BIGFLEET_INTERVALL is no setting: did you mean BIGFLEET_INTERVAL?"
+        "BIGFLEET_INTERVALL is not a setting: did you mean BIGFLEET_INTERVAL?"
     )
 
 
@@ -109,7 +109,7 @@ def test_a_wrong_value_is_named_with_where_it_was_said(
     assert refusal({"name": "x", "count": "0"}).startswith("--count: ")
     monkeypatch.setenv("BIGFLEET_INTERVAL", "soon")
     assert refusal({"name": "x"}) == (
-        "BIGFLEET_INTERVAL: 'soon' is no duration: write it like 10s, 200ms or 1m30s"
+        "BIGFLEET_INTERVAL: 'soon' is not a duration: write it like 10s, 200ms or 1m30s"
     )
     monkeypatch.delenv("BIGFLEET_INTERVAL")
     path = tmp_path / "settings.yaml"

@@ -25,7 +25,13 @@ from bigfleet.operator.bootstrap.template import (
 )
 from bigfleet.operator.errors import TemplateError, UnsatisfiableError
 from bigfleet.operator.machines.available import cost_text
-from bigfleet.operator.machines.node_state import Phase, as_written, heard, object_name, phase_after
+from bigfleet.operator.machines.node_state import (
+    Phase,
+    after_update,
+    as_written,
+    object_name,
+    phase_after,
+)
 from bigfleet.operator.nodes.objects import DaemonSet
 from bigfleet.operator.nodes.overhead import node_overhead
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
@@ -76,17 +82,17 @@ def test_phases_follow_states(before: Phase | None, state: int, after: Phase) ->
 
 def test_what_a_frame_does_not_say_it_has_not_taken_back() -> None:
     failed = S.MACHINE_STATE_FAILED
-    first = heard(
+    first = after_update(
         None,
         pb.NodeStateUpdate(
             machine_id="m", state=failed, node_name="n", provider_id="h", last_error="broke"
         ),
         1_700_000_000 * 10**9,
     )
-    again = heard(first, pb.NodeStateUpdate(machine_id="m", state=failed), 0)
+    again = after_update(first, pb.NodeStateUpdate(machine_id="m", state=failed), 0)
     assert (again.node_name, again.provider_id, again.last_error) == ("n", "h", "broke")
     assert again.started == first.started == "2023-11-14T22:13:20Z"
-    healed = heard(again, pb.NodeStateUpdate(machine_id="m", state=S.MACHINE_STATE_IDLE), 0)
+    healed = after_update(again, pb.NodeStateUpdate(machine_id="m", state=S.MACHINE_STATE_IDLE), 0)
     assert healed.last_error == ""
     assert "lastError" not in healed.status_body()["status"]
 
@@ -101,7 +107,7 @@ def test_an_object_reads_back_as_it_was_written() -> None:
         resources=provider.Resources(resources={"cpu": "4"}),
         taints=[provider.Taint(key="k", value="v", effect="NoSchedule")],
     )
-    known = heard(None, update, 1_700_000_000 * 10**9)
+    known = after_update(None, update, 1_700_000_000 * 10**9)
     spec, status = known.spec_body(), known.status_body()
     document = {
         "metadata": {"name": known.name, **spec["metadata"]},

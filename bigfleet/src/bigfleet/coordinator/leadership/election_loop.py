@@ -33,7 +33,7 @@ FIRST_RETRY_SECONDS: Final = 0.5
 LONGEST_RETRY_SECONDS: Final = 5.0
 DUTY_RETRY_SECONDS: Final = 30.0
 _PASSING: Final = (StoreUnavailableError, StoreFullError)
-"""What an administrator mends while this process waits."""
+"""What an administrator fixes while this process waits."""
 _log = logging.getLogger(__name__)
 
 Duty = Callable[[LeaderState], Awaitable[None]]

@@ -139,7 +139,7 @@ class LeaderState:
         async with self._lock:
             for _ in range(_ATTEMPTS):
                 if self.clock.monotonic() >= until:
-                    # It waited behind others, and whoever wanted it has given up.
+                    # It waited behind others, and its caller has given up.
                     break
                 self.check()
                 if self._unsure:
@@ -170,7 +170,7 @@ class LeaderState:
         except StoreConflictError as error:
             self._unsure = True
             self._counts.applied("error")
-            _log.warning("the state was changed by somebody else: %s", error)
+            _log.warning("another process changed the state: %s", error)
             return False
         except DeposedError as error:
             self._counts.applied("error")
@@ -181,7 +181,7 @@ class LeaderState:
             self._unsure = True
             self._counts.applied("error")
             why = str(error) or "no answer in time"
-            _log.warning("the store did not take a write: %s", why)
+            _log.warning("the store refused a write: %s", why)
             raise WriteFailedError(f"the store did not take the write: {why}") from error
         except BaseException:
             self._unsure = True

@@ -23,12 +23,12 @@ class Rebalancer(Protocol):
         """Take up the stored moves and plan new ones, until cancelled."""
         ...
 
-    def reported(self, leader_state: LeaderState, heard: ReceivedReport) -> None:
+    def reported(self, leader_state: LeaderState, report: ReceivedReport) -> None:
         """A shard's report was taken; its acknowledgements come after."""
         ...
 
     def acknowledged(self, leader_state: LeaderState, ended: EndedInstruction) -> None:
-        """A shard said how an instruction went. Also for those that are no part of a move."""
+        """A shard said how an instruction went. Also for those outside of a move."""
         ...
 
     def moves(self, leader_state: LeaderState) -> Sequence[Move]:
@@ -43,14 +43,14 @@ class NoRebalancer:
         """Nothing to do."""
         await asyncio.Event().wait()
 
-    def reported(self, leader_state: LeaderState, heard: ReceivedReport) -> None:
-        """Nobody listens."""
+    def reported(self, leader_state: LeaderState, report: ReceivedReport) -> None:
+        """Ignored."""
 
     def acknowledged(self, leader_state: LeaderState, ended: EndedInstruction) -> None:
-        """Nobody listens."""
+        """Ignored."""
 
     def moves(self, leader_state: LeaderState) -> Sequence[Move]:
-        """Those that somebody else left in the state."""
+        """Those that an earlier leader left in the state."""
         return in_order(leader_state)
 
 

@@ -85,7 +85,7 @@ class FleetRebalancer:
         while True:
             self._woken.clear()
             await self._guarded(self.look(leader_state))
-            # Even if somebody is always in a hurry, most of the time is left for others.
+            # Even if reports always wake it, most of the time is left for others.
             gap = max(rules.LEAST_GAP_SECONDS, _SHARE * self._last_took)
             wait = last_round + (gap if self._is_urgent else rules.ROUND_SECONDS)
             wait -= clock.monotonic()
@@ -102,14 +102,14 @@ class FleetRebalancer:
             except TimeoutError:
                 pass
 
-    def reported(self, leader_state: LeaderState, heard: ReceivedReport) -> None:
+    def reported(self, leader_state: LeaderState, report: ReceivedReport) -> None:
         """A shard's report was taken; its acknowledgements come after."""
-        if self._of(leader_state).reported(heard):
+        if self._of(leader_state).reported(report):
             self._woken.set()
-        shard, before = heard.shard_id, self._escalated.get(heard.shard_id, {})
+        shard, before = report.shard_id, self._escalated.get(report.shard_id, {})
         after = {
-            one.profile_fingerprint: before.get(one.profile_fingerprint, heard.heartbeat_at)
-            for one in heard.shortfalls
+            one.profile_fingerprint: before.get(one.profile_fingerprint, report.heartbeat_at)
+            for one in report.shortfalls
             if one.age_cycles > rules.ESCALATION_AGE and not one.topology_constrained
         }
         self._escalated[shard] = after
@@ -138,7 +138,7 @@ class FleetRebalancer:
     # -- moves under way -------------------------------------------------------------------------
 
     async def look(self, leader_state: LeaderState) -> None:
-        """Move along whatever can be, and tell whoever has something to do."""
+        """Move along whatever can be, and instruct the shards that have something to do."""
         course = self._of(leader_state)
         course.watch_registry()
         for move in course.looked_at():
@@ -185,7 +185,7 @@ class FleetRebalancer:
             case _:
                 pass
         _log.info(
-            "move went on",
+            "move advanced",
             extra={
                 "move": after.id,
                 "tier": tier,
@@ -198,7 +198,7 @@ class FleetRebalancer:
         )
 
     async def _sweep_up(self, course: MoveTracker) -> None:
-        """Forget moves that are over, that nobody holds and nobody will ask about."""
+        """Forget moves that are over, that no shard holds and no shard will report again."""
         now, state = course.leader_state.clock.now(), course.leader_state.state
         over = sorted(
             (move for move in state.moves.values() if move.phase.is_over),
@@ -209,7 +209,7 @@ class FleetRebalancer:
         for number, move in enumerate(over):
             kept = rules.COOLDOWN_SECONDS if number < spare else rules.KEPT_SECONDS
             if move.phase is MovePhase.ABANDONED and move.recipient not in state.shards:
-                # Should it come back with the machines, somebody has to know whose they are.
+                # Should it come back with the machines, the leader has to know whose they are.
                 kept = max(kept, rules.KEPT_FOR_THE_GONE_SECONDS if move.machine_ids else 0.0)
             if now - move.updated_at > kept * _NS and not course.is_held(move.id):
                 gone.append(move.id)
@@ -268,6 +268,6 @@ class FleetRebalancer:
         try:
             await work
         except (CoordinatorError, RefusalError) as error:
-            _log.warning("moves between shards wait: %s", error)
+            _log.warning("rebalancing round failed, retrying: %s", error)
         except Exception:  # noqa: BLE001 - a leader that moves nothing is better than none
-            _log.exception("moves between shards wait")
+            _log.exception("rebalancing round failed, retrying")

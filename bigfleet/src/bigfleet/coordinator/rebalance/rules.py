@@ -48,4 +48,4 @@ KEPT_SECONDS: Final = 3_600.0
 KEPT_FOR_THE_GONE_SECONDS: Final = 30 * 24 * 3_600.0
 """The same for moves whose machines were taken back from a shard that was removed."""
 LOOK_SECONDS: Final = 5.0
-"""While moves are under way, they are looked at so often even if nobody says anything."""
+"""While moves are under way, they are looked at so often even without a report."""

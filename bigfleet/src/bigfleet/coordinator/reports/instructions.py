@@ -2,7 +2,7 @@
 
 An instruction is repeated with every answer until it is acknowledged. Done, or refused because its
 term is over, it leaves the queue; failed, it is tried three times and then leaves it too, with a
-warning. What follows from an ending is left to whoever gave the instruction.
+warning. What follows from an ending is left to the giver of the instruction.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class ReceivedReport:
 
     @property
     def summary(self) -> pb.ShardSummary | None:
-        """What the shard has, decoded anew each time; None while it never said."""
+        """What the shard has, decoded each time; None while it never said."""
         if self.encoded_summary is None:
             return None
         return pb.ShardSummary.FromString(self.encoded_summary)
@@ -41,20 +41,20 @@ class ReportCache:
     """One `ReceivedReport` per shard."""
 
     def __init__(self) -> None:
-        self._heard: dict[str, ReceivedReport] = {}
+        self._received: dict[str, ReceivedReport] = {}
 
     def is_new(self, report: pb.ShardReport) -> bool:
         """Whether a report is newer than what was heard of its shard."""
-        last = self._heard.get(report.shard_id)
+        last = self._received.get(report.shard_id)
         return last is None or (report.shard_epoch, report.cycle) > (last.epoch, last.cycle)
 
     def take(self, report: pb.ShardReport, now: int, seconds: float) -> ReceivedReport:
         """A new report replaces the one before. An empty list of shortfalls clears them."""
-        last = self._heard.get(report.shard_id)
+        last = self._received.get(report.shard_id)
         has_summary = report.HasField("summary")
         # Parts of a message keep the whole of it in memory, so what is kept is copied.
         kept = pb.ShardReport(shortfalls=report.shortfalls, transfers=report.transfers)
-        heard = ReceivedReport(
+        received = ReceivedReport(
             shard_id=report.shard_id,
             epoch=report.shard_epoch,
             cycle=report.cycle,
@@ -71,40 +71,40 @@ class ReportCache:
             shortfalls=tuple(kept.shortfalls),
             transfers=tuple(kept.transfers),
         )
-        self._heard[report.shard_id] = heard
-        return heard
+        self._received[report.shard_id] = received
+        return received
 
     def get(self, shard_id: str) -> ReceivedReport | None:
         """The last word of a shard."""
-        return self._heard.get(shard_id)
+        return self._received.get(shard_id)
 
     def __iter__(self) -> Iterator[ReceivedReport]:
         """All of them, by shard id."""
-        return iter([self._heard[shard] for shard in sorted(self._heard)])
+        return iter([self._received[shard] for shard in sorted(self._received)])
 
     def heartbeat_at(self, shard_id: str) -> int:
         """When a shard was last heard; 0 for never."""
-        heard = self._heard.get(shard_id)
-        return 0 if heard is None else heard.heartbeat_at
+        received = self._received.get(shard_id)
+        return 0 if received is None else received.heartbeat_at
 
     def forget(self, shard_id: str) -> None:
         """A shard is no more; a report of any life counts again."""
-        self._heard.pop(shard_id, None)
+        self._received.pop(shard_id, None)
 
     def keep(self, registered: Collection[str]) -> None:
         """Forget all others."""
-        for shard_id in self._heard.keys() - set(registered):
-            del self._heard[shard_id]
+        for shard_id in self._received.keys() - set(registered):
+            del self._received[shard_id]
 
     def announced(self, pool: Pool, registered: Collection[str]) -> int | None:
         """How many slots of a provider and region there are, as all shards together say.
 
-        None while a registered shard has said nothing yet, or where nobody knows the pool.
+        None while a registered shard has said nothing yet, or where no report knows the pool.
         """
         total, known = 0, False
         for shard_id in registered:
-            heard = self._heard.get(shard_id)
-            summary = heard.summary if heard is not None else None
+            received = self._received.get(shard_id)
+            summary = received.summary if received is not None else None
             if summary is None:
                 return None
             for quota in summary.quota_totals:

@@ -114,13 +114,13 @@ def moves(known: Iterable[Move], include_done: bool) -> pb.ListMovesResponse:
     )
 
 
-def _report(heard: ReceivedReport) -> pb.ShardReportSnapshot:
+def _report(received: ReceivedReport) -> pb.ShardReportSnapshot:
     snapshot = pb.ShardReportSnapshot(
-        shard_id=heard.shard_id,
-        cycle=heard.cycle,
-        received_at_unix_ns=heard.summary_at,
-        summary=heard.summary,
-        shortfalls=heard.shortfalls,
+        shard_id=received.shard_id,
+        cycle=received.cycle,
+        received_at_unix_ns=received.summary_at,
+        summary=received.summary,
+        shortfalls=received.shortfalls,
     )
     for shortfall in snapshot.shortfalls:
         shortfall.ClearField("requirements")

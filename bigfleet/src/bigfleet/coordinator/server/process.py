@@ -104,10 +104,10 @@ async def serve(
             await _live(coordinator, server, readiness, stop)
         except ExceptionGroup as group:
             # What cannot be helped is told by itself, not as one of a group.
-            told = group.subgroup((StoreError, StateError))
-            if told is None:
+            expected = group.subgroup((StoreError, StateError))
+            if expected is None:
                 raise
-            raise _first(told) from group
+            raise _first(expected) from group
         finally:
             await server.stop(_LET_CALLS_END)
             if http is not None:

@@ -48,11 +48,11 @@ async def handle_report(
     # Another report of the same shard may have been taken meanwhile.
     if not leader_state.reports.is_new(report):
         return _discarded(leader_state)
-    heard = leader_state.reports.take(
+    received = leader_state.reports.take(
         report, leader_state.clock.now(), leader_state.clock.monotonic()
     )
     counts.shard_reported(report.shard_id)
-    rebalancer.reported(leader_state, heard)
+    rebalancer.reported(leader_state, received)
     await _contact(leader_state, report)
     for ack in report.instruction_acks:
         ended = leader_state.instructions.acknowledged(report.shard_id, ack)
@@ -128,7 +128,7 @@ def _refuse_address(
 
 
 async def _contact(leader_state: LeaderState, report: pb.ShardReport) -> None:
-    """Bind the clusters nobody has; say which belong elsewhere."""
+    """Bind the clusters that no shard has; say which belong elsewhere."""
     shard_id, new, unusable, example = report.shard_id, [], 0, ""
     for cluster in report.known_clusters:
         binding = leader_state.state.clusters.get(cluster)

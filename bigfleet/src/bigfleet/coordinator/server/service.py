@@ -94,7 +94,7 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
     async def UnassignDomain(  # noqa: N802
         self, request: pb.UnassignDomainRequest, context: Context
     ) -> pb.UnassignDomainResponse:
-        """A domain is nobody's."""
+        """A domain belongs to no shard."""
         await self._write(
             context, "UnassignDomain", UnassignDomain(request.topology_key, request.topology_value)
         )
@@ -238,7 +238,7 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
         await self._leader_state(context)
         await self._admit(context, COORDINATOR_ADMIN, "admin", method)
         who = identity_of(context) or "plaintext"
-        _log.info("administrator asks", extra={"method": method, "identity": who})
+        _log.info("admin request", extra={"method": method, "identity": who})
 
     async def _read(self, context: Context, method: str) -> LeaderState:
         leader_state = await self._leader_state(context)

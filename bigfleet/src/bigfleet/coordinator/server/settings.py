@@ -70,12 +70,12 @@ class CoordinatorSettings(ProcessSettings):
     def _holds_together(self) -> CoordinatorSettings:
         if self.store != SQLITE and not self.store.startswith(ETCD):
             raise ValueError(
-                f"--store {self.store!r} is no store: write sqlite, or etcd://host:2379,host:2379"
+                f"--store {self.store!r} is not a store: write sqlite, or etcd://host:2379,host:2379"
             )
         if self.store != SQLITE and not can_dial(self.address):
             raise ValueError(
                 f"--advertise-addr is missing: callers of the other replicas are sent there, and "
-                f"nobody can dial {self.address}; give host:port, or a host in --listen"
+                f"{self.address} cannot be dialled; give host:port, or a host in --listen"
             )
         if bool(self.store_username) != (self.store_password_file is not None):
             raise ValueError("--store-username and --store-password-file belong together")

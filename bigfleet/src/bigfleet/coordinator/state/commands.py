@@ -36,7 +36,7 @@ class RemoveShard:
 
 @dataclass(frozen=True, slots=True)
 class ContactClusters:
-    """Clusters called this shard. Those that belong to nobody are its own from now on."""
+    """Clusters called this shard. Those that belong to no shard are its own from now on."""
 
     shard_id: str
     cluster_ids: tuple[str, ...]
@@ -61,7 +61,7 @@ class AssignDomain:
 
 @dataclass(frozen=True, slots=True)
 class UnassignDomain:
-    """A domain is nobody's."""
+    """A domain belongs to no shard."""
 
     topology_key: str
     topology_value: str
@@ -75,7 +75,7 @@ class SetQuota:
     region: str
     per_shard: Mapping[str, int]
     announced: int | None = None
-    """How many slots shards say there are; None where nobody knows."""
+    """How many slots shards say there are; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ StateError
 │   ├── InvalidError      the command makes no sense whatever the state
 │   ├── UnknownError      it names something that is not there
 │   └── TakenError        it wants what belongs to another
-└── CorruptRowError       a stored row that nobody can read
+└── CorruptRowError       a stored row that cannot be read
 
 Each refusal has the name of the gRPC status it is answered with.
 """
@@ -44,4 +44,4 @@ class AlreadyAssignedError(RefusalError):
 
 
 class CorruptRowError(StateError):
-    """A stored row that nobody can read."""
+    """A stored row that cannot be read."""

@@ -1,7 +1,7 @@
 """What a command changes, or why it is refused.
 
 `apply` looks at the tables and touches nothing. Every refusal says what was wrong and what to do.
-A command that asks for what already is changes nothing and is no refusal. Names are checked where
+A command that asks for what already is changes nothing and is not refused. Names are checked where
 something is stored under them; what an older release stored can still be removed. Writes that
 concern what shards are assigned carry a higher revision of assignments with them.
 """
@@ -48,7 +48,7 @@ def apply(state: FleetState, command: c.Command, now: int) -> Changes:
 
 @singledispatch
 def _apply(command: object, state: FleetState, now: int) -> Changes:
-    raise TypeError(f"{type(command).__name__} is no command")
+    raise TypeError(f"{type(command).__name__} is not a command")
 
 
 # -- shards --------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def _add_shard(command: c.AddShard, state: FleetState, now: int) -> Changes:
         put = Put("shards", shard_id, ShardEntry(command.address, now, now))
         if state.shards:
             return Changes((put,))
-        # The first shard gets what is in nobody's domain, which every later one must be told.
+        # The first shard gets what is in no domain, which every later one must be told.
         return _assigning(state, now, Changes((put,)))
     if not command.address or command.address == known.address:
         return Changes()

@@ -60,7 +60,7 @@ class FleetState:
 
     @property
     def default_shard(self) -> str | None:
-        """The shard of machines in nobody's domain: the one registered first."""
+        """The shard of machines outside all domains: the one registered first."""
         if not self.shards:
             return None
         return min(self.shards, key=lambda shard: (self.shards[shard].since, shard))

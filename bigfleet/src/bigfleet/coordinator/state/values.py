@@ -32,7 +32,7 @@ class ShardEntry:
     registered_at: int
     """When this address was registered."""
     since: int
-    """When it was first registered. Machines in nobody's domain belong to the oldest shard, which
+    """When it was first registered. Machines outside all domains belong to the oldest shard, which
     a new address does not change."""
 
 

@@ -20,13 +20,13 @@ class NoStoreCounts:
     """For tools that show no metrics."""
 
     def store_call(self, op: str, seconds: float) -> None:
-        """Nobody looks."""
+        """Not counted."""
 
     def store_error(self, op: str, reason: str) -> None:
-        """Nobody looks."""
+        """Not counted."""
 
     def store_term(self, term: int) -> None:
-        """Nobody looks."""
+        """Not counted."""
 
 
 class StoreCallMeter:
@@ -53,7 +53,7 @@ class StoreCallMeter:
 
 
 def reason_of(error: StoreError) -> str:
-    """The label of an error. A lost election is a conflict: somebody else wrote."""
+    """The label of an error. A lost election is a conflict: another replica wrote."""
     match error:
         case StoreConflictError() | DeposedError():
             return "conflict"

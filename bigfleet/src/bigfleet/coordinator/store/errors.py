@@ -1,13 +1,13 @@
 """What can go wrong with a store.
 
 StoreError
-├── StoreSettingsError       the store is named in a way nobody understands
+├── StoreSettingsError       the store's address cannot be parsed
 ├── StoreLockedError         another process has the file, or leads
 ├── StoreNotEmptyError       there are rows that a restore may not write over
 ├── StoreUnavailableError    no answer in time; a commit may or may not have been written
 ├── StoreFullError           no room left; nothing was written
-├── ConflictError            somebody else wrote; nothing was written
-├── DeposedError             somebody else leads; nothing was written
+├── ConflictError            another replica wrote; nothing was written
+├── DeposedError             another replica leads; nothing was written
 ├── CorruptStoreError        what is stored cannot be read
 └── SnapshotError            a snapshot cannot be made or read
     └── SnapshotMissingError   there is none yet
@@ -21,7 +21,7 @@ class StoreError(Exception):
 
 
 class StoreSettingsError(StoreError, ValueError):
-    """The store is named in a way nobody understands."""
+    """The store's address cannot be parsed."""
 
 
 class StoreLockedError(StoreError):

@@ -126,7 +126,7 @@ class StateStore(Protocol):
         ...
 
     def leader(self) -> Leader | None:
-        """Who leads, as last seen by `watch` or `campaign`; None when nobody is known to."""
+        """Who leads, as last seen by `watch` or `campaign`; None when no leader is known."""
         ...
 
     def watch(self) -> AsyncIterator[Leader | None]:
@@ -155,7 +155,7 @@ class RestoreScope(enum.Enum):
 
 
 class Restorable(Protocol):
-    """A store whose rows can be exchanged while nobody leads. Both engines are."""
+    """A store whose rows can be exchanged while no replica leads. Both engines are."""
 
     async def replace(
         self, rows: Sequence[StoredRow], term: int, revision: int, over: RestoreScope

@@ -4,7 +4,7 @@
     serving      shards, instructions, moves between shards, refused callers
     metrics      `CoordinatorMetrics`, which is all of it
 
-Parts of a coordinator call plain methods; nobody but this package knows the metrics library.
+Parts of a coordinator call plain methods; only this package knows the metrics library.
 """
 
 from bigfleet.observe.coordinator.metrics import CoordinatorMetrics

@@ -49,34 +49,34 @@ class RequestMetrics:
         self._undialled = make.counter(
             "addresses_refused_total", "Addresses of shards that cannot be dialled, not stored."
         )
-        self._heard: dict[str, int] = {}
+        self._reported_at: dict[str, int] = {}
 
     # -- shards ----------------------------------------------------------------------------------
 
     def shards(self, registered: Iterable[str]) -> None:
         """These are registered: their series begin, those of others end."""
         there = set(registered)
-        for shard in there - self._heard.keys():
-            self._heard[shard] = self._wall()
+        for shard in there - self._reported_at.keys():
+            self._reported_at[shard] = self._wall()
             self._pending.labels(shard).set(0)
             self._age.labels(shard).set_function(lambda shard=shard: self._age_of(shard))  # type: ignore[misc]
-        for shard in self._heard.keys() - there:
-            del self._heard[shard]
+        for shard in self._reported_at.keys() - there:
+            del self._reported_at[shard]
             self._pending.remove(shard)
             self._age.remove(shard)
 
     def shard_reported(self, shard: str) -> None:
         """A report of a registered shard was taken."""
-        if shard in self._heard:
-            self._heard[shard] = self._wall()
+        if shard in self._reported_at:
+            self._reported_at[shard] = self._wall()
 
     def pending_instructions(self, shard: str, count: int) -> None:
         """So many wait for an acknowledgement."""
-        if shard in self._heard:
+        if shard in self._reported_at:
             self._pending.labels(shard).set(count)
 
     def _age_of(self, shard: str) -> float:
-        since = self._heard.get(shard)
+        since = self._reported_at.get(shard)
         return 0.0 if since is None else max(0.0, (self._wall() - since) / _NS)
 
     # -- moves -----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ _NS: Final = 1e9
 
 
 class StoreMetrics:
-    """Written by whoever leads, and by the store."""
+    """Written by the leader and by the store."""
 
     def __init__(self, make: Instruments, now: Callable[[], int]) -> None:
         self._now = now

@@ -42,5 +42,5 @@ class PodControllerMetrics(KubeCalls):
         self._depth.set(depth)
 
     def watch_restarted(self, resource: str, reason: str) -> None:
-        """A watch began anew: expired, closed or error."""
+        """A watch began again: expired, closed or error."""
         self._restarts.labels(reason).inc()

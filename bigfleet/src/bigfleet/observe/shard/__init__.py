@@ -7,7 +7,7 @@
     fleet        inventory, demand, shortfalls and spend of the last cycle, computed when scraped
     metrics      `ShardMetrics`, which is all of it
 
-Parts of a shard call plain methods; nobody but this package knows the metrics library.
+Parts of a shard call plain methods; only this package knows the metrics library.
 """
 
 from bigfleet.observe.shard.fleet import AGE_BUCKETS, ShortfallCounts

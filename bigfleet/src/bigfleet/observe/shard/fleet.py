@@ -1,4 +1,4 @@
-"""Inventory, demand, shortfalls and spend, all of one cycle, counted when somebody scrapes.
+"""Inventory, demand, shortfalls and spend, all of one cycle, counted when Prometheus scrapes.
 
 A cycle leaves the snapshot it decided on and what its ledger counted, in one assignment; the
 scrape's own thread does the counting, once per cycle. So gauges of one scrape agree with each
@@ -116,7 +116,7 @@ def _rows(demand: Demand) -> I64:
 
 
 def not_ready(fleet: MachineColumns, policy: Policy, now: int) -> int:
-    """Bound machines that are no Ready nodes past the deadline and so no longer count as supply.
+    """Bound machines that are not Ready nodes past the deadline and so no longer count as supply.
 
     Where a large share of a cluster looks like that, it is the cluster's outage: they count.
     """

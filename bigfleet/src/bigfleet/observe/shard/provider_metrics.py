@@ -18,7 +18,7 @@ _NS: Final = 1e9
 
 
 class ProviderMetrics:
-    """Written by whoever speaks with providers."""
+    """Written by the parts that call providers."""
 
     def __init__(self, make: Instruments, now: Callable[[], int]) -> None:
         self._now_ns = now

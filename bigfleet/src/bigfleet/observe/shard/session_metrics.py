@@ -76,7 +76,7 @@ class SessionSeries:
         self._transferred = make.counter(
             "machines_transferred_total", "Machines whose owner changed.", direction=DIRECTIONS
         )
-        self._heard: dict[str, int] = {}
+        self._arrived_at: dict[str, int] = {}
         self._labelled: set[str] = set()
         self._gone: dict[str, int] = {}
         self._reported: int | None = None
@@ -95,7 +95,7 @@ class SessionSeries:
     def rollup_accepted(self, cluster: str) -> None:
         """A roll-up became the cluster's demand."""
         self._accepted.inc()
-        self._heard[cluster] = self._clock_ns()
+        self._arrived_at[cluster] = self._clock_ns()
 
     def rollup_rejected(self, cluster: str) -> None:
         """A roll-up was refused whole."""
@@ -120,10 +120,10 @@ class SessionSeries:
     def clusters(self, known: Collection[str]) -> None:
         """The clusters with a session or demand; once per cycle. Series of others age and go."""
         now, there = self._clock_ns(), set(known)
-        for cluster in there - self._heard.keys():
-            self._heard[cluster] = now
-        for cluster in self._heard.keys() - there:
-            del self._heard[cluster]
+        for cluster in there - self._arrived_at.keys():
+            self._arrived_at[cluster] = now
+        for cluster in self._arrived_at.keys() - there:
+            del self._arrived_at[cluster]
         for cluster in self._labelled:
             if cluster in there:
                 self._gone.pop(cluster, None)
@@ -139,7 +139,7 @@ class SessionSeries:
 
     def _ages(self) -> list[float]:
         # One step of the interpreter, so a roll-up that comes meanwhile cannot be in the way.
-        return sorted(self._since(heard) for heard in tuple(self._heard.values()))
+        return sorted(self._since(arrived) for arrived in tuple(self._arrived_at.values()))
 
     def _age_at(self, share: float) -> float:
         ages = self._ages()

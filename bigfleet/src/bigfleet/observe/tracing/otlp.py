@@ -43,7 +43,8 @@ class OtlpSpans:
             raise TracingError(
                 f"--otlp-endpoint {endpoint!r}: write http://host:4317, or https:// for TLS"
             )
-        # Every attempt that is repeated would be a line otherwise, for as long as nobody listens.
+        # Every attempt that is repeated would be a line otherwise, for as long as the collector is
+        # away.
         logging.getLogger("opentelemetry").setLevel(logging.ERROR)
         self._ratio = ratio
         self._chance = random.Random()

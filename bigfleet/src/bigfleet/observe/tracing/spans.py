@@ -1,4 +1,4 @@
-"""What is recorded of a span, and the port to whoever keeps it.
+"""What is recorded of a span, and the port to the part that keeps it.
 
 A span is recorded once, when it is over; its ref exists from its beginning, so that others can name
 it as their parent. Recording puts it into a queue and never waits.

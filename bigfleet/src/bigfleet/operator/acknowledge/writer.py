@@ -79,7 +79,7 @@ class Acknowledger:
             try:
                 written = await asyncio.gather(*(self._write(entry, stamp) for entry in batch))
             except BaseException:
-                # Not lost: whoever leads next finds them Pending and in its first roll-up.
+                # Not lost: the next leader finds them Pending and in its first roll-up.
                 self._waiting = {}
                 raise
             self._counts.acknowledged(sum(written), self._clock.monotonic() - began)

@@ -19,7 +19,7 @@ from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 AT_ONCE: Final = 32
 DEADLINE_SECONDS: Final = 20.0
-"""Within the shard's thirty, waiting for a turn included: nobody is left to use a later token."""
+"""Within the shard's thirty, waiting for a turn included: a later token would not be used."""
 STUB: Final = b"#!/bin/sh\n# No bootstrap template is configured: this machine joins nothing.\n"
 Answer = Callable[[pb.OperatorMessage], None]
 _log = logging.getLogger(__name__)

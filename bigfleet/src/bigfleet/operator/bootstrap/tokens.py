@@ -23,7 +23,7 @@ _ALPHABET: Final = string.ascii_lowercase + string.digits
 
 
 class Tokens:
-    """Mints tokens. `rng` has to be one that nobody can guess."""
+    """Mints tokens. `rng` has to be unpredictable."""
 
     def __init__(self, client: KubeClient, clock: Clock, rng: Random) -> None:
         self._client, self._clock, self._rng = client, clock, rng

@@ -243,8 +243,8 @@ def _amounts(items: tuple[tuple[str, Amount], ...]) -> tuple[Amounts, str]:
     parsed = parse_resources({name: _text(amount) or "0" for name, amount in items})
     for name, milli in parsed.items():
         check_amount(name, milli, "resources")
-    asked = {name: milli for name, milli in parsed.items() if milli}
-    return tuple(sorted(asked.items())), size_class(asked)
+    nonzero = {name: milli for name, milli in parsed.items() if milli}
+    return tuple(sorted(nonzero.items())), size_class(nonzero)
 
 
 @lru_cache(maxsize=_CACHED)

@@ -259,13 +259,13 @@ class RollUpBuilder:
 
     def taken(self, timestamp: int) -> list[RollUpEntry]:
         """A roll-up was taken: requests that were in it and still wait to be told."""
-        told: list[RollUpEntry] = []
+        acknowledged: list[RollUpEntry] = []
         for carried in [stamp for stamp in self._carried if stamp <= timestamp]:
             for key in self._carried.pop(carried):
                 entry = self._entries.get(key)
                 if entry is not None and entry.carried == carried and not entry.is_settled:
-                    told.append(entry)
-        return told
+                    acknowledged.append(entry)
+        return acknowledged
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -322,8 +322,8 @@ class RollUpBuilder:
         named = None if need is None else (need.profile, need.group)
         entry.names_other_need = named not in (None, (demand.profile.fingerprint, demand.group))
         conditions = request.status.conditions or ()
-        said = (c.reason or UNMET for c in conditions if c.type == UNMET and c.status == "True")
-        entry.unmet = sys.intern(next(said, ""))
+        reasons = (c.reason or UNMET for c in conditions if c.type == UNMET and c.status == "True")
+        entry.unmet = sys.intern(next(reasons, ""))
         (self.unmet.add if entry.unmet else self.unmet.discard)(entry.key)
 
     def _encode(self) -> None:
@@ -350,8 +350,8 @@ class RollUpBuilder:
             self._carried[timestamp] = first
 
     def _changed(self) -> None:
-        for heard in self.on_change:
-            heard()
+        for listener in self.on_change:
+            listener()
 
 
 def _varint(number: int) -> bytes:

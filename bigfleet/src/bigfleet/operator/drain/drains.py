@@ -5,7 +5,7 @@
 A newer instruction takes a node over; a cancel lets it go. What a restart finds goes on at once and
 is called off when the shard has not confirmed it a minute after the session opened: it repeats the
 instruction, or shows the machine as Draining. A finished drain keeps its node until the machine
-leaves or somebody calls it off.
+leaves or the shard calls it off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final, Protocol
 from bigfleet.kube import KubeClient, KubeError, NotFoundError
 from bigfleet.observe.process import Clock
 from bigfleet.operator.drain import marks
-from bigfleet.operator.drain.evictor import NodeEmptier
+from bigfleet.operator.drain.evictor import EvictionMetrics, NodeEmptier
 from bigfleet.operator.drain.marks import Mark
 from bigfleet.operator.drain.notices import ReclaimNotices, grace_seconds
 from bigfleet.operator.nodes.book import NodeBook
@@ -153,7 +153,7 @@ class NodeDrains:
         self._confirming = loop.call_later(CONFIRM_SECONDS, self._call_off_unconfirmed)
 
     def session_closed(self) -> None:
-        """Nobody can confirm anything now."""
+        """No session can confirm anything now."""
         if self._confirming is not None:
             self._confirming.cancel()
             self._confirming = None
@@ -245,7 +245,7 @@ class NodeDrains:
         drain = self._drains.get(instruction.instruction_id)
         names = set(drain.nodes) if drain is not None else set()
         for entry in instruction.nodes:
-            # Also where the drain is not known here: no node stays cordoned for nobody.
+            # Also where the drain is not known here: no node stays cordoned without a reason.
             node = self._book.find(entry)
             if node is not None and (marks.is_marked(node) or self._holds(node.metadata.name)):
                 names.add(node.metadata.name)
@@ -296,7 +296,7 @@ class NodeDrains:
                 if drain.task is not None:
                     drain.task.cancel()
             elif (emptier := self._emptiers.get(name)) is not None:
-                # Its Pods are nobody's business any more; the others of this drain go on.
+                # Its Pods need no eviction any more; the others of this drain go on.
                 emptier.release()
 
     def _node_changed(self, name: str) -> None:

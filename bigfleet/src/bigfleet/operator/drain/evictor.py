@@ -23,7 +23,7 @@ BLOCKED_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 10.0
 """A node is looked at that often although nothing was heard of it."""
 LAST_WORD_SECONDS: Final = 0.5
-"""How long an eviction that is on its way is waited for when nobody wants it any more."""
+"""How long an eviction that is on its way is waited for when it is not wanted any more."""
 _log = logging.getLogger(__name__)
 
 
@@ -66,7 +66,7 @@ class NodeEmptier:
         self._room, self._counts, self._rng = room, counts, rng
         self._not_before: dict[str, float] = {}
         """By UID: when a Pod may be asked again."""
-        self._asked: set[str] = set()
+        self._evicted: set[str] = set()
         self._news = asyncio.Event()
         self._released = False
 
@@ -103,12 +103,14 @@ class NodeEmptier:
         return self._is_to_ask(pod) and self._not_before.get(pod.uid, 0.0) <= now
 
     def _is_to_ask(self, pod: PodOnNode) -> bool:
-        return not (pod.leaving or pod.uid in self._asked)
+        return not (pod.leaving or pod.uid in self._evicted)
 
     async def _ask(self, pod: PodOnNode) -> None:
         async with self._room:
             try:
-                said = await _to_its_end(self._evictor.evict(pod.name, pod.namespace, uid=pod.uid))
+                answer = await _to_its_end(
+                    self._evictor.evict(pod.name, pod.namespace, uid=pod.uid)
+                )
             except KubeError as error:
                 self._counts.evicted("error")
                 _log.warning(
@@ -117,11 +119,11 @@ class NodeEmptier:
                 )
                 self._later(pod)
                 return
-        self._counts.evicted(_OUTCOMES[said])
-        if said is Eviction.BLOCKED:
+        self._counts.evicted(_OUTCOMES[answer])
+        if answer is Eviction.BLOCKED:
             self._later(pod)
         else:
-            self._asked.add(pod.uid)
+            self._evicted.add(pod.uid)
 
     def _later(self, pod: PodOnNode) -> None:
         wait = BLOCKED_SECONDS * self._rng.uniform(0.8, 1.2)
@@ -136,6 +138,6 @@ async def _to_its_end(eviction: Coroutine[None, None, Eviction]) -> Eviction:
     except asyncio.CancelledError:
         await asyncio.wait({asking}, timeout=LAST_WORD_SECONDS)
         if asking.done() and not asking.cancelled():
-            asking.exception()  # looked at, so that nobody is told of it later
+            asking.exception()  # looked at, so that asyncio does not log it later
         asking.cancel()
         raise

@@ -1,7 +1,7 @@
 """What a node's owner reads before the node is taken back: an Event with the reason and the grace.
 
 The reason is a closed list of the wire. It gives priorities and names no other cluster, because
-whoever may read Events of this cluster may know nothing of others. An older shard gives no reason;
+readers of this cluster's Events may know nothing of others. An older shard gives no reason;
 then the priority is all there is to say.
 """
 

@@ -1,7 +1,7 @@
 """Hints at what the cluster could get, as AvailableCapacity objects.
 
 One object per profile that is asked for; the newest hint wins and an equal one is not written
-again. The shard tells only what changed, so what could not be written, or what somebody deleted, is
+again. The shard tells only what changed, so what could not be written, or what a person deleted, is
 written again from the newest hint. When no CapacityRequest asks for a profile any more, its object
 goes.
 """
@@ -127,7 +127,7 @@ class Available:
                 again_at = loop.time() + backoff.next()
 
     async def sweep(self) -> None:
-        """Delete what nobody asks for."""
+        """Delete what is not asked for any more."""
         for fingerprint in (self._there | self._wanted.keys()) - self._demanded():
             self._wanted.pop(fingerprint, None)
             try:

@@ -104,7 +104,7 @@ class MachineNodeState:
 
 
 def object_name(machine_id: str) -> str:
-    """`un-` and the machine, or where that is no name, what is left of it and a hash."""
+    """`un-` and the machine, or where that is not a name, what is left of it and a hash."""
     plain = _PREFIX + machine_id
     if len(plain) <= _LONGEST and _SUBDOMAIN.fullmatch(machine_id):
         return plain
@@ -120,7 +120,7 @@ def phase_after(before: Phase | None, state: int) -> Phase:
     return _PHASES.get(state, Phase.PROVISIONING)
 
 
-def heard(
+def after_update(
     before: MachineNodeState | None, update: pb.NodeStateUpdate, now_ns: int
 ) -> MachineNodeState:
     """What is known after a frame."""

@@ -3,7 +3,7 @@
 Frames are only noted when they arrive; of a machine that changes faster than the API server
 answers, the states in between are never written. What could not be written is tried again, with
 growing pauses. A machine of which a session has not spoken for a long while, and which has no node,
-is one that went while nobody was connected: its object goes.
+is one that went while no session was open: its object goes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from bigfleet.operator.machines.node_state import (
     MACHINE_ID,
     MachineNodeState,
     Phase,
+    after_update,
     as_written,
-    heard,
 )
 from bigfleet.wire.backoff import Backoff
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
@@ -107,7 +107,7 @@ class UpcomingNodeWriter:
                 self._known.pop(machine_id, None)
                 self._tell(machine_id)
             elif machine_id in self._known and machine_id not in self._withdrawn:
-                # Somebody deleted the view of a machine that is still there.
+                # A person deleted the view of a machine that is still there.
                 self._queue(machine_id)
             return
         written = as_written(change.new)
@@ -117,14 +117,14 @@ class UpcomingNodeWriter:
                 self._known[machine_id] = written
                 self._tell(machine_id)
             elif written != self._known[machine_id] and machine_id not in self._withdrawn:
-                # Somebody else changed it, or what we wrote is not what we thought.
+                # Another client changed it, or what we wrote is not what we thought.
                 self._queue(machine_id)
 
     def hear(self, update: pb.NodeStateUpdate) -> None:
         """A frame of the shard."""
         machine_id = update.machine_id
         self._spoken.add(machine_id)
-        known = heard(self._known.get(machine_id), update, self._clock.now())
+        known = after_update(self._known.get(machine_id), update, self._clock.now())
         self._known[machine_id] = known
         if update.withdrawn or known.phase is Phase.DRAINED:
             self._withdrawn.add(machine_id)

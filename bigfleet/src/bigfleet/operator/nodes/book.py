@@ -168,7 +168,7 @@ class NodeBook:
         return pb.NodeObservations(nodes=[self._observe(self._nodes[n]) for n in names], full=full)
 
     def phantoms(self, is_late: Callable[[str], bool]) -> int:
-        """Machines that should be Ready for a while and are no Ready node."""
+        """Machines that should be Ready for a while and are not Ready."""
         return sum(
             1
             for known in self._machines.all()
@@ -199,8 +199,8 @@ class NodeBook:
 
     def _note(self, name: str) -> None:
         self._changed.add(name)
-        for heard in self.on_change:
-            heard(name)
+        for listener in self.on_change:
+            listener(name)
 
 
 def _words(node: Node) -> set[str]:

@@ -100,7 +100,7 @@ class Pod(Partial, frozen=True, kw_only=True):
 
     @property
     def stays_with_node(self) -> bool:
-        """Whether nobody evicts it: its node runs it, or every node does."""
+        """Whether it is never evicted: its node runs it, or every node does."""
         return MIRROR in self.metadata.annotations or any(
             owner.controller and owner.kind in ("DaemonSet", "Node")
             for owner in self.metadata.owner_references

@@ -71,7 +71,7 @@ class SessionDelegate(Protocol):
         ...
 
     def hear(self, message: pb.ShardMessage) -> None:
-        """A frame of the shard that is no acknowledgement."""
+        """A frame of the shard other than an acknowledgement."""
         ...
 
     def observations(self, *, full: bool) -> pb.NodeObservations | None:

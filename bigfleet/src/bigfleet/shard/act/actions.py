@@ -7,9 +7,9 @@
     Keep        the instruction is cancelled
     Delete      Delete
 
-A step waits for one peer, an operator or a provider; whoever waits for two takes two steps. A step
-returns when it is done, or raises: ActionFailedError with the action's outcome, or a provider's
-error as it came. Deadlines, outcomes, taking back and freeing the machine are the
+A step waits for one peer, an operator or a provider; an action that waits for two takes two steps.
+A step returns when it is done, or raises: ActionFailedError with the action's outcome, or a
+provider's error as it came. Deadlines, outcomes, taking back and freeing the machine are the
 pool's. When an action begins, the book already shows what was ordered.
 """
 
@@ -267,7 +267,7 @@ class ActionSteps:
     async def _blob(self, attempt: Attempt, machine: Machine, profile: Profile) -> Blob:
         """Bootstrap data from the operator."""
         order = attempt.order
-        asked = self._clock.monotonic()
+        sent_monotonic_s = self._clock.monotonic()
         try:
             blob = await self._means.sessions.bootstrap(
                 order.cluster, profile, machine, self._left(attempt)
@@ -282,7 +282,7 @@ class ActionSteps:
             self._mute(attempt)
             text = f"cluster {order.cluster!r} sent no bootstrap data in time"
             raise ActionFailedError(ExecutionOutcome.CANCELED, text) from error
-        self._means.metrics.bootstrap_received(self._clock.monotonic() - asked)
+        self._means.metrics.bootstrap_received(self._clock.monotonic() - sent_monotonic_s)
         if self._is_usable(blob):
             self._failures.bootstrapped(order.cluster)
         return blob

@@ -21,8 +21,10 @@ class Truth(Enum):
 
 
 Peer = tuple[str, str]
-"""Whose answer a step waits for: `provider` or `cluster` and its name, both empty for nobody's."""
-NOBODY: Final[Peer] = ("", "")
+"""Whose answer a step waits for: `provider` or `cluster` and its name, both empty where it waits
+for none.
+"""
+NO_PEER: Final[Peer] = ("", "")
 
 
 @dataclass(slots=True)
@@ -55,4 +57,4 @@ class Attempt:
     """Why it need not be tried; empty when it should."""
     number: int = 0
     """Its place among those that wait."""
-    peer: Peer = NOBODY
+    peer: Peer = NO_PEER

@@ -2,7 +2,7 @@
 
 A provider works after its ack: how long it took, that a Create failed in the end, that a machine
 in its grace is gone, that a line of the journal has lost its meaning - all of that is seen when
-the book changes, whoever changed it. Nothing here changes the book.
+the book changes, whatever changed it. Nothing here changes the book.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class BookListener:
         self._metrics = metrics
         self._wake = wake
         self._accepted: dict[str, float] = {}
-        self._told: dict[str, float] = {}
+        self._drain_sent: dict[str, float] = {}
 
     def accepted(self, machine_id: str) -> None:
         """A provider took a mutation of this machine just now."""
@@ -126,7 +126,7 @@ class BookListener:
     def told_to_leave(self, machine_id: str, since: float | None) -> None:
         """A machine's Drain is sent; it was told to leave then, if that is known."""
         if since is not None:
-            self._told[machine_id] = since
+            self._drain_sent[machine_id] = since
 
     def on_change(self, before: Machine | None, after: Machine | None) -> None:
         """A machine changed, came or went."""
@@ -138,7 +138,7 @@ class BookListener:
             self._drains.remove(known.id)
         if after is None:
             self._accepted.pop(known.id, None)
-            self._told.pop(known.id, None)
+            self._drain_sent.pop(known.id, None)
         elif before is not None and before.state is not after.state:
             self._moved(before, after)
 
@@ -155,9 +155,9 @@ class BookListener:
                 self._took(after.id, self._metrics.joined)
             case S.DRAINING, S.IDLE:
                 self._took(after.id, self._metrics.drained)
-                told = self._told.pop(after.id, None)
-                if told is not None:
-                    self._failures.drained(after, self._clock.monotonic() - told)
+                sent = self._drain_sent.pop(after.id, None)
+                if sent is not None:
+                    self._failures.drained(after, self._clock.monotonic() - sent)
         if after.state not in TRANSITIONAL:
             self._accepted.pop(after.id, None)
 

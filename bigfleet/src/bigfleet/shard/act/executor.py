@@ -186,7 +186,7 @@ class Executor:
             self._seen(None, self._book.get(machine_id))
 
     def restored(self) -> None:
-        """Every provider has been listed: what nobody listed is gone for good."""
+        """Every provider has been listed: what no List held is gone for good."""
         self._restoring.clear()
         for machine_id in self._journal.machines():
             self._journal.changed(machine_id, self._book.get(machine_id))
@@ -214,7 +214,7 @@ class Executor:
         if grace.order.provider in self._admission.fenced:
             return True
         if machine.state is not MachineState.CONFIGURED:
-            # A Drain that nobody waited for any more arrived after all: its end is seen in a List.
+            # A Drain that was given up on arrived after all: its end is seen in a List.
             return False
         can = self._open and self._may_act() and self.depth < self._settings.queue
         if not can or not self._book.hold(grace.machine):

@@ -1,9 +1,9 @@
 """Attempts that wait for a worker, and whose turn it is.
 
-First come, first served, but nobody gets all the workers: steps that need the answers of one
+First come, first served, but no peer gets all the workers: steps that need the answers of one
 provider, or of one cluster's operator, keep at most `SHARE` times as many of them as are still
 free, and the last free one is for a peer that has none. So one peer that hangs keeps seven eighths
-of the workers, two keep fourteen fifteenths together, and whoever comes next finds one.
+of the workers, two keep fourteen fifteenths together, and the next attempt finds one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import count
 from typing import Final
 
 from bigfleet.decision import ActionKind
-from bigfleet.shard.act.attempts import NOBODY, Attempt, Peer
+from bigfleet.shard.act.attempts import NO_PEER, Attempt, Peer
 
 K = ActionKind
 SHARE: Final = 7
@@ -28,7 +28,7 @@ def peer_of(attempt: Attempt) -> Peer:
     if order.kind is K.BOOTSTRAP and attempt.blob is None:
         return "cluster", order.cluster
     if order.kind in (K.RECLAIM, K.PREEMPT, K.KEEP) and not attempt.drain:
-        return NOBODY
+        return NO_PEER
     return "provider", order.provider
 
 
@@ -99,7 +99,7 @@ class FairQueue:
         return (attempt for _, attempt in self._lines.get(("cluster", cluster), ()))
 
     def drop_all(self) -> list[Attempt]:
-        """Everybody that waits; nobody does afterwards."""
+        """All attempts that wait; the queue is empty afterwards."""
         dropped = sorted(
             (one for line in self._lines.values() for one in line), key=lambda one: one[0]
         )
@@ -124,9 +124,9 @@ class FairQueue:
             number, peer = heappop(self._heads)
             line = self._lines.get(peer)
             if line is None or line[0][0] != number:
-                # Somebody came back to a place before it, or its line is gone.
+                # An attempt came back to a place before it, or its line is gone.
                 continue
-            if peer != NOBODY and self._begun[peer] >= most:
+            if peer != NO_PEER and self._begun[peer] >= most:
                 passed.append((number, peer))
             else:
                 found = peer

@@ -1,9 +1,9 @@
 """Decisions that are not carried out, told like those that are.
 
-A pause, a dry-run or a provider nobody has heard lets cycles decide the same again and again. Each
-is told when it is first decided, and again after it was not for a cycle: whoever watches sees what
-would be done, once. A dry-run logs it as well. There may be thousands at once: they are told in
-portions, other tasks having their turns in between.
+A pause, a dry-run or a provider that was never listed lets cycles decide the same again and again.
+Each is told when it is first decided, and again after it was not for a cycle: people who watch see
+what would be done, once. A dry-run logs it as well. There may be thousands at once: they are told
+in portions, other tasks having their turns in between.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Key = tuple[ActionKind, str, str, str]
 
 
 class HeldBackOrders:
-    """What the last cycle decided and nobody carried out."""
+    """What the last cycle decided and was not carried out."""
 
     def __init__(self, tell: Callable[[Decision], None], now: Callable[[], int]) -> None:
         self._tell, self._now = tell, now
@@ -42,7 +42,7 @@ class HeldBackOrders:
         if not withheld and not self._last:
             return
         keys = [(order.kind, order.machine, order.cluster, word) for order, word in withheld]
-        news = [told for told, key in zip(withheld, keys, strict=True) if key not in self._last]
+        news = [entry for entry, key in zip(withheld, keys, strict=True) if key not in self._last]
         self._last = frozenset(keys)
         for begin in range(0, len(news), AT_ONCE):
             for order, word in news[begin : begin + AT_ONCE]:

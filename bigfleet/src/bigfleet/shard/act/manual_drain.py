@@ -1,7 +1,7 @@
-"""Drains that somebody asks for: a person, or the coordinator on behalf of another shard.
+"""Drains on request: of a person, or of the coordinator on behalf of another shard.
 
 No decision stands behind them, so none takes them back: the machine leaves, and its need is served
-by another one. Whoever asks is told the real outcome, so what a pause, a dry-run or a fence would
+by another one. The caller is told the real outcome, so what a pause, a dry-run or a fence would
 hold back is refused here, before anything is changed.
 """
 
@@ -74,8 +74,8 @@ class ManualDrains:
             return f"machine {machine.id!r} is {machine.state.title}, not Configured"
         if machine.leaving is not None:
             return (
-                f"machine {machine.id!r} is leaving already, which its need may call off when it "
-                "is back: exclude it, and it leaves"
+                f"machine {machine.id!r} is already draining, but the drain is cancelled if its "
+                "need returns; exclude the machine to make the drain final"
             )
         if self.executor.failures.keep_off(order):
             return (

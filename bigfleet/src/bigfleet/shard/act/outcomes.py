@@ -1,7 +1,7 @@
 """How an action can end, and the words under which it is counted.
 
 `ActionFailedError` is how an action says inside this package that it did not do what was ordered;
-whoever runs the action turns it into one outcome, one log line and one step back in the book.
+the executor turns it into one outcome, one log line and one step back in the book.
 """
 
 from __future__ import annotations

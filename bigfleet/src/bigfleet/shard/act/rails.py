@@ -262,7 +262,8 @@ class Rails:
             self._metrics.actions_suppressed(Counter(counted_as(one.kind) for one in cut.held))
             _log.warning(
                 "nothing is taken from clusters until provider %s has been listed once: its "
-                "machines may serve what looks unmet; mend it, or remove it if it is gone for good",
+                "machines may serve what looks unmet; fix it, or "
+                "remove it from the registry if it is gone for good",
                 ", ".join(names),
                 extra={"count": len(cut.held), "providers": list(names)},
             )

@@ -2,7 +2,7 @@
 
 An action that fails takes its machine back to where it was. Where the provider was called and may
 or may not have done it, it is asked once before the machine is let go, so that the book does not
-count a machine as free that is being made; where that is no use, the lister looks soon.
+count a machine as free that is being made; where that does not help, the lister looks soon.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNCERTAIN: Final = frozenset(
         grpc.StatusCode.OK,
     }
 )
-"""After these nobody here knows whether the provider did it. OK: an answer nobody can read."""
+"""After these it is not known whether the provider did it. OK: an answer that cannot be read."""
 _DONE: Final = {
     K.PROVISION: frozenset({S.CREATING, S.IDLE}),
     K.BOOTSTRAP: frozenset({S.CONFIGURING, S.CONFIGURED}),
@@ -75,7 +75,7 @@ class Settlement:
         self._epoch = epoch
 
     async def ask(self, attempt: Attempt, failed: BaseException) -> None:
-        """Ask the provider, where nobody knows whether it did what was ordered."""
+        """Ask the provider, where it is not known whether it did what was ordered."""
         if attempt.client is None or not _is_uncertain(failed):
             return
         try:
@@ -161,7 +161,8 @@ class Settlement:
             if attempt.client is not None:
                 self._means.lister.refresh(order.machine)
         if attempt.drain and outcome is not ExecutionOutcome.FENCED:
-            # Never at once: what fails before anybody is called would fail for ever in one instant.
+            # Never at once: what fails before a provider is called would fail forever in one
+            # instant.
             self._drains.again(order.machine, wait or AGAIN_SECONDS)
 
     def _undo(self, attempt: Attempt) -> None:

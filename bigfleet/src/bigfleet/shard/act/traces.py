@@ -73,7 +73,7 @@ class Traces(Protocol):
 
 
 class NoTraces:
-    """Nobody wants to know."""
+    """Not recorded."""
 
     def decided(self, orders: Sequence[Order], cycle: int) -> None:
         """These orders were taken."""

@@ -132,7 +132,7 @@ class DecisionCycle:
     """When the demand of the last cycle was read, in Unix nanoseconds."""
     _stopping: bool = False
     _last: tuple[int, float] | None = None
-    """What time it was in the last cycle, by the clock and by one that nobody sets."""
+    """What time it was in the last cycle, by the wall clock and by the monotonic one."""
 
     def stop(self) -> None:
         """Decide nothing more; a decision under way is given up."""
@@ -193,7 +193,7 @@ class DecisionCycle:
             )
 
     def _set_right(self, carry: Carry, now: int) -> Carry:
-        """What is held for a time is held for that time, whoever sets the clock meanwhile."""
+        """Shift what runs for a time where the wall clock was set, so that its duration stays."""
         steady = self.clock.monotonic()
         last, last_steady = self._last or (now, steady)
         self._last = (now, steady)
@@ -202,8 +202,9 @@ class DecisionCycle:
         if abs(by) < _SET:
             return carry
         _log.warning(
-            "the clock went %s: what is held for a time is held for that time all the same",
+            "wall clock jumped %s by %.1f s; running timers were shifted to keep their duration",
             "ahead" if by > 0 else "back",
+            abs(by) / _NS,
             extra={"seconds": round(abs(by) / _NS, 3)},
         )
         clock = ClockSet(by, since, now)

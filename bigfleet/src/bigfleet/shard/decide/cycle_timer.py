@@ -1,4 +1,4 @@
-"""When the next cycle begins: on the tick, or earlier when somebody has a reason.
+"""When the next cycle begins: on the tick, or earlier when a part of the shard has a reason.
 
 Wake-ups have one slot: any number of them before a cycle are one. A minimum gap keeps a storm of
 roll-ups from spinning the cycle, and cycles never overlap because one task asks for the next.

@@ -72,7 +72,7 @@ class CycleInputs:
     on_loss: Callable[[Machine], None]
     metrics: MergeMetrics
     forgetting: SymbolCollector
-    _asked: set[tuple[str, str]] = field(default_factory=set)
+    _shown: set[tuple[str, str]] = field(default_factory=set)
     """Name and region of the providers of the last merge."""
 
     async def demand(self, carry: Carry) -> Demand:
@@ -118,15 +118,15 @@ class CycleInputs:
         return reconciled.changes
 
     def _show_providers(self, merged: Collection[str]) -> None:
-        asked = set()
+        shown = set()
         for status in self.lister.status():
             if status.name in merged:
                 self.metrics.provider_merged(status.name, status.region)
             self.metrics.removals_held(status.name, status.region, status.held)
-            asked.add((status.name, status.region))
-        for provider, region in self._asked - asked:
+            shown.add((status.name, status.region))
+        for provider, region in self._shown - shown:
             self.metrics.provider_gone(provider, region)
-        self._asked = asked
+        self._shown = shown
 
     def _keep_off(self) -> None:
         """Leave machines out of the decision while they wait after a failure.
@@ -143,7 +143,7 @@ class CycleInputs:
         known = dict.fromkeys((*self.book.symbols.clusters, *self.needs.clusters()))
         return {
             cluster: ClusterFacts(
-                reported=self.needs.heard(cluster),
+                reported=self.needs.has_reported(cluster),
                 blocked=not self.sessions.connected(cluster) or cluster in backed_off,
                 overhead=stated.overhead,
                 tolerations_stated=stated.tolerations,

@@ -31,8 +31,8 @@ def orders_of(plan: Plan, left_out: Bools | None = None) -> list[Order]:
 def beyond_budget(plan: Plan, budget: Mapping[str, int] | None) -> Bools:
     """Per action, whether it is a Reclaim of which its cluster has no more left.
 
-    A cluster that lets go of thousands of machines may lose few of them now: orders are dear to
-    make, and would be made anew in every cycle until the last of them has gone.
+    A cluster that lets go of thousands of machines may lose few of them now: orders are expensive
+    to make, and would be made again in every cycle until the last of them has gone.
     """
     actions, names = plan.actions, plan.fleet.symbols.clusters
     beyond = np.zeros(len(actions), np.bool_)

@@ -58,7 +58,7 @@ class CycleOutputs:
     """A shortfall has become old enough for the coordinator."""
     again: Callable[[], None]
     """More is to be done than one cycle may: the next should follow at once."""
-    asked: ProvisioningLatency
+    latency: ProvisioningLatency
     age: float = 0.0
     """Seconds the process is old already."""
     ledger: Ledger = field(default_factory=Ledger)
@@ -88,19 +88,19 @@ class CycleOutputs:
     def show(self, outcome: CycleOutcome) -> int:
         """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
         plan, policy, now = outcome.plan, outcome.policy, outcome.now
-        told = self.unserved.told(plan, self.executor.failures.trouble(), self.book.row)
-        if self.ledger.update(told.plan, self.clock.monotonic()):
+        shown = self.unserved.shown(plan, self.executor.failures.trouble(), self.book.row)
+        if self.ledger.update(shown.plan, self.clock.monotonic()):
             self.escalate()
-        if len(self.asked):
-            self.asked.decided(outcome.orders, self.ledger.unmet(), outcome.read_unix_ns)
+        if len(self.latency):
+            self.latency.decided(outcome.orders, self.ledger.unmet(), outcome.read_unix_ns)
         decided_on = Situation(plan.fleet, plan.demand, policy, outcome.carry, now)
-        basis = Basis(decided_on, plan, told.vain, told.failing)
-        self.views = NeedViews(outcome.number, now, told.plan, policy, self.ledger.ages, basis)
+        basis = Basis(decided_on, plan, shown.vain, shown.failing)
+        self.views = NeedViews(outcome.number, now, shown.plan, policy, self.ledger.ages, basis)
         connected = self.sessions.clusters()
         for hint in self.hints.updates(plan.fleet, plan.demand, connected, self._steady()):
             self.sessions.send(hint.cluster, hint.message, hint.key)
         listening = [c for c in connected if self.sessions.knows_additions(c)]
-        for news in self.verdicts.changes(told, listening):
+        for news in self.verdicts.changes(shown, listening):
             self.sessions.send(news.cluster, news.message)
         phantoms = {
             "absent": sum(status.held for status in self.lister.status()),
@@ -121,7 +121,7 @@ class CycleOutputs:
         self.metrics.clusters({*connected, *self.needs.clusters()})
         if self.attribution:
             attribute_plan(outcome.number, plan)
-        return int((~told.plan.verdicts.satisfied).sum())
+        return int((~shown.plan.verdicts.satisfied).sum())
 
     def _lost(self, outcome: CycleOutcome) -> I64:
         """The rows of machines that are really reclaimed."""

@@ -191,16 +191,16 @@ class Ingest:
         scratch.CopyFrom(row)
         for name in _NOT_PROFILE:
             scratch.ClearField(name)
-        said = scratch.SerializeToString()
-        known = self._profiles.get(said)
+        encoded = scratch.SerializeToString()
+        known = self._profiles.get(encoded)
         if known is None:
             _check_names(row)
             known = profile_from_proto(row)
             if len(self._profiles) >= self._limit or self._profile_bytes >= _PROFILE_BYTES:
                 self._profiles.clear()
                 self._profile_bytes = 0
-            self._profiles[said] = known
-            self._profile_bytes += len(said)
+            self._profiles[encoded] = known
+            self._profile_bytes += len(encoded)
         return known
 
     def _too_many_sets(self) -> RollUpRefusedError:

@@ -1,6 +1,6 @@
 """The needs table: what every cluster asks for, by its last accepted roll-up.
 
-A roll-up replaces its cluster's rows whole; a cluster that falls silent keeps them until somebody
+A roll-up replaces its cluster's rows whole; a cluster that falls silent keeps them until a person
 says it is gone. A row has arrived with the first roll-up since which it is there without a gap.
 For a cycle all rows become one `Demand`: the same object while nothing changed, the same rows with
 other amounts while only amounts changed, put together from the clusters' blocks otherwise.
@@ -37,7 +37,7 @@ class NeedsTable:
         self._symbols = symbols
         self._now = now
         self._blocks: dict[str, Block] = {}
-        self._heard: set[str] = set()
+        self._reported: set[str] = set()
         self._unnamed: dict[str, None] = {}
         """Clusters with rows that have no numbers yet, in the order they came."""
         self._resized: set[str] = set()
@@ -50,7 +50,7 @@ class NeedsTable:
 
     def apply(self, cluster: str, rollup: RollUp) -> RowChanges:
         """Replace a cluster's rows; what that changed."""
-        self._heard.add(cluster)
+        self._reported.add(cluster)
         before = self._blocks.get(cluster)
         if before is None:
             after, changes = Block.first(rollup), RowChanges(added=rollup.keys)
@@ -67,11 +67,11 @@ class NeedsTable:
 
     def let_go(self, cluster: str) -> None:
         """A cluster is gone for good: that it asks for nothing is what it last said."""
-        self._heard.add(cluster)
+        self._reported.add(cluster)
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good."""
-        self._heard.discard(cluster)
+        self._reported.discard(cluster)
         self._unnamed.pop(cluster, None)
         self._resized.discard(cluster)
         if self._blocks.pop(cluster, None) is not None:
@@ -97,9 +97,9 @@ class NeedsTable:
         """Whether a roll-up of the cluster was taken since the start."""
         return cluster in self._blocks
 
-    def heard(self, cluster: str) -> bool:
+    def has_reported(self, cluster: str) -> bool:
         """Whether it is known what the cluster asks for: it said so since the start, or is gone."""
-        return cluster in self._heard
+        return cluster in self._reported
 
     def stated(self, cluster: str) -> ClusterStatement:
         """What the cluster says of itself as a whole."""
@@ -205,7 +205,7 @@ class NeedsTable:
 
 
 def _keeping_order(known: Demand, other: Demand) -> Demand:
-    """The same rows have the same order, which is dear to compute."""
+    """The same rows have the same order, which is expensive to compute."""
     if "order" in known.__dict__:
         other.__dict__["order"] = known.order
     return other

@@ -2,7 +2,7 @@
 
 An operator that lost its caches, or a cluster whose API server answers with half the truth, says
 "nothing" and means "I do not know". So a roll-up that keeps too little of the last accepted one is
-held; it is believed when enough of them in a row say so for long enough. After a restart nobody
+held; it is believed when enough of them in a row say so for long enough. After a restart no part
 remembers a predecessor, and what the cluster is bound to stands in for it; as long as a provider
 has not said what it has, only what is believed becomes a predecessor.
 
@@ -120,7 +120,7 @@ def is_suspicious(size: Size, baseline: Size, settings: QuarantineSettings) -> b
 
     Rows count by their number, since a cluster may well ask for all the same in other words. Of
     resources, all that were demanded must be nearly gone: the end of a job that alone used some
-    kind of them is no reason to hold what everybody else asks for.
+    kind of them does not justify holding what all others ask for.
     """
     fraction = settings.fraction
     if not fraction:

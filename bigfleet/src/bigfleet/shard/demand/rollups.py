@@ -3,7 +3,7 @@
 Large ones are read away from the event loop. Refused ones leave the last accepted demand as it is;
 held ones as well: until one is believed nothing is known of what the cluster wants. After a start
 the newest of each cluster is held until there is something to compare it with. Taking one wakes
-whoever waits for it.
+any caller that waits for it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INLINE_ROWS: Final = 400
 _log = logging.getLogger(__name__)
 
 
-async def _nobody_listens(_cluster: str) -> None:
+async def _ignored(_cluster: str) -> None:
     return None
 
 
@@ -60,7 +60,7 @@ class RollUpIntake:
     """Called with the cluster and what changed, for each roll-up that was taken."""
     on_taken: list[OnTaken] = field(default_factory=list)
     """Called with cluster, timestamp, what changed and when it came, for the same roll-ups."""
-    heard: Callable[[str], Awaitable[None]] = _nobody_listens
+    mark_present: Callable[[str], Awaitable[None]] = _ignored
     """Awaited before a cluster's roll-up is judged; OSError leaves it unanswered."""
     are_comparable: Callable[[], bool] = lambda: True
     """Whether it is known what clusters are bound to, as far as that is waited for."""
@@ -139,10 +139,10 @@ class RollUpIntake:
 
     async def _is_noted(self, cluster: str) -> bool:
         try:
-            await self.heard(cluster)
+            await self.mark_present(cluster)
         except OSError as error:
             _log.error(
-                "rollup is not taken: that its cluster is not gone cannot be written down",
+                "roll-up ignored: could not persist that the cluster is active again",
                 extra={"cluster": cluster, "error": str(error)},
             )
             return False

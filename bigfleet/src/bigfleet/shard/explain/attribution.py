@@ -1,4 +1,4 @@
-"""Where a cycle's time went and for whom it moved machines: log lines for whoever tunes a shard.
+"""Where a cycle's time went and for whom it moved machines: log lines for people who tune a shard.
 
 Off unless asked for (`--phase-attribution-log`). A few lines per cycle, made of a plan's columns:
 nothing is looked at machine by machine, and a cycle that has nothing to say about gangs or reclaims

@@ -43,7 +43,7 @@ class Deficits:
 
     def _amounts(self, plan: Plan) -> ScaledAmounts:
         made = self._tables.amounts(plan.fleet, plan.demand, self._tables.clusters(plan.demand))
-        # Resources that were heard of since the plan was made are nobody's in it.
+        # Resources that came up since the plan was made are not in it.
         width = plan.verdicts.deficit.shape[1]
         return ScaledAmounts(
             made.scale[:width],
@@ -64,7 +64,7 @@ def _supplies(plan: Plan, amounts: ScaledAmounts, rows: I64, machines: I64) -> S
 
 def _left(plan: Plan, amounts: ScaledAmounts, rows: I64, supplies: Supplies) -> I64:
     """What the supplies leave of the rows; of uniform ones whole units."""
-    aggregate, unit = _asked(plan, amounts, rows)
+    aggregate, unit = _wanted(plan, amounts, rows)
     place, gives, count = supplies
     times = np.max(aggregate // np.maximum(unit, 1), axis=1, where=unit > 0, initial=0)
     uniform = (times >= 1) & (aggregate == times[:, None] * unit).all(axis=1)
@@ -76,7 +76,7 @@ def _left(plan: Plan, amounts: ScaledAmounts, rows: I64, supplies: Supplies) -> 
     return np.maximum(np.where(uniform[:, None], times[:, None] * unit, left), 0)
 
 
-def _asked(plan: Plan, amounts: ScaledAmounts, rows: I64) -> tuple[I64, I64]:
+def _wanted(plan: Plan, amounts: ScaledAmounts, rows: I64) -> tuple[I64, I64]:
     """Aggregate and unit of rows; a folded one asks for its members, one after the other."""
     v = plan.verdicts
     first = v.members[v.members_at[rows]]

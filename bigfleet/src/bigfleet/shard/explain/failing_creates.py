@@ -1,4 +1,4 @@
-"""Needs that nobody serves, because the Creates they wait for fail: a plan as it is to be shown.
+"""Needs that stay unserved, because the Creates they wait for fail: a plan as it is to be shown.
 
 The engine counts what it orders, and cannot know that the order comes to nothing. So the ledger,
 the views and the verdicts are given a plan of which two things are put right, while the decision
@@ -41,7 +41,7 @@ S = MachineState
 F = CreateFailure
 
 _FIRST: Final = (F.QUOTA, F.BAD_REQUEST, F.OUT_OF_CAPACITY, F.THROTTLED, F.UNAVAILABLE)
-"""Which cause is told where several hold: what a person can mend comes first."""
+"""Which cause is told where several hold: what a person can fix comes first."""
 _SEEN_FROM_AFAR: Final = (
     Reason.NONE,
     Reason.STOCK_OUT,
@@ -88,7 +88,7 @@ class FailingCreates:
         self._matcher = Matcher()
         self._lacking = Deficits()
 
-    def told(self, plan: Plan, trouble: Trouble, row_of: Callable[[str], int]) -> ShownPlan:
+    def shown(self, plan: Plan, trouble: Trouble, row_of: Callable[[str], int]) -> ShownPlan:
         """The plan as it is to be shown; `row_of` knows machines by their ids."""
         if not trouble:
             return ShownPlan.as_decided(plan)
@@ -217,7 +217,7 @@ def _counts(fleet: MachineColumns) -> I64:
 def _same_width(
     left: npt.NDArray[N], right: npt.NDArray[N]
 ) -> tuple[npt.NDArray[N], npt.NDArray[N]]:
-    """Columns over resources; whoever knows fewer of them has none of the others."""
+    """Columns over resources; an amount that knows fewer of them has none of the others."""
     width = max(left.shape[1], right.shape[1])
 
     def widened(amounts: npt.NDArray[N]) -> npt.NDArray[N]:

@@ -67,7 +67,7 @@ class _Sums:
 
 
 @dataclass
-class _Told:
+class _SentHints:
     """What was said last, over the pairs of one set of rows."""
 
     keys: object
@@ -79,7 +79,7 @@ class _Told:
     at: I64
 
     @classmethod
-    def of(cls, demand: Demand) -> _Told:
+    def of(cls, demand: Demand) -> _SentHints:
         """The pairs of a demand, told nothing yet; sorted by cluster, then profile."""
         cluster = demand.symbols.identity_column("cluster")[demand.identity]
         pairs = np.unique((cluster << 32) | demand.profile)
@@ -94,7 +94,7 @@ class _Told:
             at=np.full(size, _NEVER, np.int64),
         )
 
-    def inherit(self, old: _Told) -> None:
+    def inherit(self, old: _SentHints) -> None:
         """Take over what was told of pairs that are still there."""
         mine = (self.cluster << 32) | self.profile
         theirs = (old.cluster << 32) | old.profile
@@ -111,42 +111,42 @@ class Hints:
     def __init__(self, spacing_ns: int = SPACING_NS, most: int = MOST_PER_CYCLE) -> None:
         self._spacing = spacing_ns
         self._most = most
-        self._told: _Told | None = None
+        self._sent: _SentHints | None = None
         self._symbols: Symbols | None = None
         self._pins: list[tuple[str, ...] | None] = []
         self._sums: _Sums | None = None
 
     def forget(self, cluster: str) -> None:
         """A session ended: the next one is told everything."""
-        told = self._told
-        if told is not None and self._symbols is not None:
+        sent = self._sent
+        if sent is not None and self._symbols is not None:
             number = self._symbols.clusters.find(cluster)
-            told.at[told.cluster == number] = _NEVER
-            told.confidence[told.cluster == number] = 0
+            sent.at[sent.cluster == number] = _NEVER
+            sent.confidence[sent.cluster == number] = 0
 
     def updates(
         self, fleet: MachineColumns, demand: Demand, connected: Collection[str], now: int
     ) -> Iterator[Hint]:
         """Frames for clusters with a session; each counts as told when it is handed out."""
-        told = self._follow(demand)
+        sent = self._follow(demand)
         supply = self._supply(fleet, demand)
-        count, confidence = supply.count[told.profile], supply.confidence[told.profile]
-        cost = supply.cost[told.profile]
-        due: B = ((count != told.count) | (confidence != told.confidence) | (cost != told.cost)) & (
-            now - told.at >= self._spacing
+        count, confidence = supply.count[sent.profile], supply.confidence[sent.profile]
+        cost = supply.cost[sent.profile]
+        due: B = ((count != sent.count) | (confidence != sent.confidence) | (cost != sent.cost)) & (
+            now - sent.at >= self._spacing
         )
         names = demand.symbols.clusters
         listening = np.zeros(len(names), np.bool_)
         listening[[n for n in map(names.find, connected) if n >= 0]] = True
-        due &= listening[told.cluster]
-        # Those who waited longest first, so that a limit starves nobody.
+        due &= listening[sent.cluster]
+        # Those who waited longest first, so that a limit starves no cluster.
         pairs = np.flatnonzero(due)
-        pairs = pairs[np.argsort(told.at[pairs], kind="stable")][: self._most]
-        told.count[pairs], told.confidence[pairs] = count[pairs], confidence[pairs]
-        told.cost[pairs], told.at[pairs] = cost[pairs], now
+        pairs = pairs[np.argsort(sent.at[pairs], kind="stable")][: self._most]
+        sent.count[pairs], sent.confidence[pairs] = count[pairs], confidence[pairs]
+        sent.cost[pairs], sent.at[pairs] = cost[pairs], now
         messages: dict[int, tuple[str, pb.ShardMessage]] = {}
         for pair in pairs.tolist():
-            profile = int(told.profile[pair])
+            profile = int(sent.profile[pair])
             if profile not in messages:
                 messages[profile] = _message(
                     demand.symbols.profiles[profile],
@@ -155,20 +155,20 @@ class Hints:
                     float(cost[pair]),
                 )
             key, message = messages[profile]
-            yield Hint(names[int(told.cluster[pair])], key, message)
+            yield Hint(names[int(sent.cluster[pair])], key, message)
 
-    def _follow(self, demand: Demand) -> _Told:
-        told = self._told
+    def _follow(self, demand: Demand) -> _SentHints:
+        sent = self._sent
         if self._symbols is not demand.symbols:
-            told, self._pins, self._sums, self._symbols = None, [], None, demand.symbols
-        if told is None or told.keys is not demand.keys:
-            fresh = _Told.of(demand)
-            if told is not None:
-                fresh.inherit(told)
-            told = self._told = fresh
+            sent, self._pins, self._sums, self._symbols = None, [], None, demand.symbols
+        if sent is None or sent.keys is not demand.keys:
+            fresh = _SentHints.of(demand)
+            if sent is not None:
+                fresh.inherit(sent)
+            sent = self._sent = fresh
         for profile in demand.symbols.profiles[len(self._pins) :]:
             self._pins.append(pinned_types(profile))
-        return told
+        return sent
 
     def _supply(self, fleet: MachineColumns, demand: Demand) -> _Supply:
         types, idle, speculative, cheapest = _by_type(fleet)

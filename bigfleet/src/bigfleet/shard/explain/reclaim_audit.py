@@ -2,7 +2,7 @@
 
 A reclaim is forced when, since the machine was last claimed, its cluster came to ask for less, or
 a machine arrived that had been ordered before it did, or supply of the cluster that was counted as
-lost came back, or when the machine is no Ready node and long past its deadline, or its provider
+lost came back, or when the machine is not Ready and long past its deadline, or its provider
 has announced its end, or the gang it was taken for moves as a whole: because it is new or asks for
 something else since a few minutes, and had begun in a place that cannot hold it, or because a need
 that comes before it has just taken one of its machines. Everything else is churn at unchanged
@@ -141,6 +141,6 @@ class UnforcedReclaims:
         grown = np.zeros(len(since), np.int64)
         known = min(len(grown), len(self._last_claimed))
         grown[:known] = self._last_claimed[:known]
-        # Nobody claims it since this cycle, so somebody did in the one before.
+        # It is unclaimed since this cycle, so it was claimed in the one before.
         grown[since == now] = self._last_cycle
         self._last_claimed, self._last_cycle = grown, read_unix_ns

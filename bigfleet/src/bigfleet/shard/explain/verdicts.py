@@ -48,17 +48,17 @@ class VerdictUpdates:
     def __init__(self, most: int = MOST_PER_CYCLE) -> None:
         self._most = most
         self._symbols: Symbols | None = None
-        self._told: I64 = np.zeros(0, np.int64)
+        self._sent: I64 = np.zeros(0, np.int64)
 
     def forget(self, cluster: str) -> None:
         """A session ended: the next one is told everything."""
         if self._symbols is not None:
-            whose = self._symbols.identity_column("cluster")[: len(self._told)]
-            self._told[whose == self._symbols.clusters.find(cluster)] = _UNTOLD
+            whose = self._symbols.identity_column("cluster")[: len(self._sent)]
+            self._sent[whose == self._symbols.clusters.find(cluster)] = _UNTOLD
 
-    def changes(self, told: ShownPlan, listening: Collection[str]) -> Iterator[VerdictMessage]:
+    def changes(self, shown: ShownPlan, listening: Collection[str]) -> Iterator[VerdictMessage]:
         """One frame per cluster that can read it and has news."""
-        demand, v = told.plan.demand, told.plan.verdicts
+        demand, v = shown.plan.demand, shown.plan.verdicts
         symbols = demand.symbols
         self._grow(symbols)
         row_of = np.repeat(np.arange(len(v)), np.diff(v.members_at))
@@ -66,40 +66,40 @@ class VerdictUpdates:
         code = np.where(v.satisfied, Reason.NONE, v.reason)[row_of].astype(np.int64)
         # A need that is unmet without a reason would read like one that is met.
         code[~v.satisfied[row_of] & (code == Reason.NONE)] = Reason.PRIORITY_STARVED
-        numbers = [_PER_CAUSE * (1 + _CAUSES.index(run.cause)) for run in told.runs]
-        code += np.array([*numbers, 0], np.int64)[told.cause][row_of]
-        withdrawn = np.ones(len(self._told), np.bool_)
+        numbers = [_PER_CAUSE * (1 + _CAUSES.index(run.cause)) for run in shown.runs]
+        code += np.array([*numbers, 0], np.int64)[shown.cause][row_of]
+        withdrawn = np.ones(len(self._sent), np.bool_)
         withdrawn[identity] = False
-        self._told[withdrawn] = _UNTOLD
+        self._sent[withdrawn] = _UNTOLD
         cluster = symbols.identity_column("cluster")[identity]
         hears = np.zeros(len(symbols.clusters), np.bool_)
         hears[[n for n in map(symbols.clusters.find, listening) if n >= 0]] = True
-        news = np.flatnonzero((self._told[identity] != code) & hears[cluster])
+        news = np.flatnonzero((self._sent[identity] != code) & hears[cluster])
         news = news[np.argsort(cluster[news], kind="stable")][: self._most]
-        self._told[identity[news]] = code[news]
+        self._sent[identity[news]] = code[news]
         for part in np.split(news, np.flatnonzero(np.diff(cluster[news])) + 1):
             if len(part):
                 yield VerdictMessage(
                     symbols.clusters[int(cluster[part[0]])],
-                    _frame(told, identity[part], row_of[part], code[part]),
+                    _frame(shown, identity[part], row_of[part], code[part]),
                 )
 
     def _grow(self, symbols: Symbols) -> None:
         if symbols is not self._symbols:
-            self._symbols, self._told = symbols, np.zeros(0, np.int64)
-        more = symbols.identity_count - len(self._told)
+            self._symbols, self._sent = symbols, np.zeros(0, np.int64)
+        more = symbols.identity_count - len(self._sent)
         if more > 0:
-            self._told = np.concatenate([self._told, np.full(more, _UNTOLD, np.int64)])
+            self._sent = np.concatenate([self._sent, np.full(more, _UNTOLD, np.int64)])
 
 
 def _frame(
-    told: ShownPlan, identities: npt.NDArray[np.int32], rows: I64, codes: I64
+    shown: ShownPlan, identities: npt.NDArray[np.int32], rows: I64, codes: I64
 ) -> pb.ShardMessage:
     frame = pb.ShardMessage()
     verdicts = frame.need_verdicts.verdicts
     columns = zip(identities.tolist(), rows.tolist(), codes.tolist(), strict=True)
     for identity, row, code in columns:
-        stamp = told.plan.demand.symbols.stamp(identity, 0)
+        stamp = shown.plan.demand.symbols.stamp(identity, 0)
         reason = Reason(code % _PER_CAUSE)
         verdicts.add(
             profile_fingerprint=stamp.fingerprint,
@@ -107,19 +107,19 @@ def _frame(
             size_class=stamp.size_class,
             satisfied=reason is Reason.NONE,
             reason=shardread_pb2.UnmetReason.ValueType(reason),
-            message=_words(told, row, reason),
+            message=_words(shown, row, reason),
         )
     return frame
 
 
-def _words(told: ShownPlan, row: int, reason: Reason) -> str:
+def _words(shown: ShownPlan, row: int, reason: Reason) -> str:
     if reason is Reason.NONE:
         return ""
-    run = told.run(row)
+    run = shown.run(row)
     words = WHY[reason]
     if run is not None:
-        said = f" ({run.text[:_MOST_OF_TEXT]})" if run.text else ""
-        words = f"{FAILING_CREATES[run.cause]}{said}"
-    missing = format_resources(told.plan.missing(row))
+        detail = f" ({run.text[:_MOST_OF_TEXT]})" if run.text else ""
+        words = f"{FAILING_CREATES[run.cause]}{detail}"
+    missing = format_resources(shown.plan.missing(row))
     listed = ", ".join(f"{name} {text}" for name, text in missing.items())
     return f"{words}; missing {listed}" if listed else words

@@ -1,7 +1,7 @@
 """Why each need is met or not, as people and tools read it: made of the last plan when asked.
 
 A view stands for one row of normalised demand. Rows of clusters that the cycle left out come after
-those of the plan, with the reason FROZEN. Nothing is computed for a cycle nobody asks about;
+those of the plan, with the reason FROZEN. Nothing is computed for a cycle without a question;
 the plan that is kept has it all.
 """
 

@@ -155,7 +155,7 @@ class Book:
         return machine_id in self._busy
 
     def hold(self, machine_id: str) -> bool:
-        """Keep others off a machine; False when somebody already does."""
+        """Keep other actions off a machine; False when another action already holds it."""
         if machine_id in self._busy:
             return False
         self._busy.add(machine_id)
@@ -261,7 +261,7 @@ class Book:
         self._written(changes)
 
     def revert(self, machine_id: str) -> Machine | None:
-        """What was started did not happen: back to where it was, for nobody."""
+        """What was started did not happen: back to where it was, without a stamp."""
         before = self.get(machine_id)
         if before is None or before.state not in _BACK:
             return before
@@ -273,7 +273,7 @@ class Book:
         return self._change(before, after)
 
     def leave(self, machine_id: str, for_stamp: Stamp | None, final: bool = False) -> Machine:
-        """A machine is in its grace, for somebody or nobody."""
+        """A machine is in its grace, for a stamp or for none."""
         before = self._known(machine_id)
         leaving = Departure(for_stamp, self._clock.now(), final)
         return self._change(before, before.but(leaving=leaving))
@@ -284,7 +284,7 @@ class Book:
         return self._change(before, before.but(leaving=None))
 
     def stamp(self, machine_id: str, stamp: Stamp | None) -> Machine:
-        """Somebody else's, or nobody's, from now on."""
+        """Re-stamp the machine; None clears the stamp."""
         before = self._known(machine_id)
         return self._change(before, before.but(stamp=stamp))
 
@@ -348,13 +348,9 @@ class Book:
         Whether they must not be disturbed; how many pods run, -1 for not known; since when they
         are not Ready, 0 for Ready.
         """
-        for write, (rows, values) in (
-            (self._inventory.set_do_not_disrupt, marks),
-            (self._inventory.set_pods, pods),
-            (self._inventory.set_not_ready, not_ready),
-        ):
-            if len(rows):
-                write(rows, values)
+        self._inventory.set_do_not_disrupt(*marks)
+        self._inventory.set_pods(*pods)
+        self._inventory.set_not_ready(*not_ready)
 
     def announce(self, machine_id: str) -> None:
         """Tell listeners of a machine whose node got a name; its columns stay as they are."""

@@ -21,7 +21,7 @@ def restored(machine: Machine, entry: JournalEntry, now: int) -> Machine:
         return replace(machine, leaving=Departure(entry.for_stamp, now, entry.final))
     if machine.state not in INBOUND or machine.stamp is not None:
         return machine
-    # A drain that ended while nobody looked left the machine to whom it was drained for.
+    # A drain that ended while no shard ran left the machine to whom it was drained for.
     stamp = entry.for_stamp if entry.leaving else entry.stamp
     if machine.state is S.CONFIGURING and stamp is not None and stamp.cluster != machine.cluster:
         return machine

@@ -31,11 +31,13 @@ class MergeResult:
     machine: Machine
     changed: bool = False
     jumped: bool = False
-    """The state changed by a step nobody here knows, or a bound machine changed its cluster."""
+    """The state changed by a step the lifecycle does not know, or a bound machine changed its
+    cluster.
+    """
     lost: bool = False
     """It served a cluster and no longer can."""
     freed: bool = False
-    """It can be taken by somebody now."""
+    """A need can take it now."""
     delivered: bool = False
     """It serves its cluster now."""
 
@@ -56,7 +58,7 @@ def merge(known: Machine | None, seen: Machine, now: int) -> MergeResult:
         return _first_sight(seen, now)
     moved = known.state is not seen.state
     if seen.state is known.state is S.CONFIGURING and not seen.cluster:
-        # A record may leave out the cluster until the machine is its node: nobody else has it.
+        # A record may leave out the cluster until the machine is its node: no other cluster has it.
         seen = seen.but(cluster=known.cluster)
     machine = seen.but(
         stamp=_stamp(known, seen),
@@ -94,7 +96,7 @@ def _stamp(known: Machine, seen: Machine) -> Stamp | None:
     if seen.state not in STAMPED:
         return None
     if seen.cluster and known.stamp is not None and known.stamp.cluster != seen.cluster:
-        # Somebody else's binding: what was planned with it is over.
+        # Another cluster's binding: what was planned with it is over.
         return seen.stamp
     if seen.state is S.CREATING and known.state not in (S.CREATING, S.SPECULATIVE):
         return None

@@ -28,7 +28,7 @@ class NodeObservations:
         self._names: dict[str, str] = {}
 
     def node_name(self, machine_id: str) -> str:
-        """What a machine's node is called; empty while nobody said."""
+        """What a machine's node is called; empty while no cluster reported it."""
         return self._names.get(machine_id, "")
 
     def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> NodeFindings:
@@ -54,7 +54,7 @@ class NodeObservations:
         return NodeFindings(cordoned, strange)
 
     def forget(self, machine_id: str) -> None:
-        """A machine that is no node any more."""
+        """A machine that stopped being a node."""
         self._names.pop(machine_id, None)
 
     def _configured(self, cluster: str) -> dict[str, _Row]:
@@ -106,7 +106,9 @@ class NodeObservations:
                 self._book.announce(machine_id)
 
     def _without_node(self, machine_ids: list[str], mine: dict[str, _Row]) -> None:
-        """Nothing is known of these but that they are no nodes; only what changes is written."""
+        """Of these only one thing is known, that they are not nodes; only what changes is
+        written.
+        """
         fleet = self._book.snapshot()
         rows = np.array([mine[m].number for m in machine_ids], np.int64)
         marked = rows[(fleet.flags[rows] & Flag.DO_NOT_DISRUPT) > 0]

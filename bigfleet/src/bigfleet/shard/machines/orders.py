@@ -64,7 +64,7 @@ class Order:
     is_ending: bool = False
     """The provider has announced the machine's end."""
     final: bool = False
-    """Of a Reclaim that somebody asked for: returning demand does not call it off."""
+    """Of a Reclaim on request: returning demand does not call it off."""
 
     @property
     def reclaim_cause(self) -> ReclaimCause:
@@ -94,7 +94,7 @@ def begun(machine: Machine, order: Order, now: int = 0) -> Machine:
         case ActionKind.DELETE:
             return machine.but(state=S.DELETING, stamp=None, idle_since_ns=0)
         case ActionKind.KEEP:
-            # Whoever claims it back may be another need of its shape than the one it served.
+            # It may be claimed back by another need of its shape than the one it served.
             return machine.but(leaving=None, stamp=order.stamp or machine.stamp)
         case ActionKind.RECLAIM:
             return machine.but(leaving=Departure(None, now, order.final))

@@ -39,7 +39,7 @@ IdentityOf = Callable[[Context], str | None]
 
 
 class StreamServer(Protocol):
-    """Whoever serves streams."""
+    """The part that serves streams."""
 
     async def serve(self, stream: Stream) -> None:
         """Serve one stream to its end."""
@@ -60,7 +60,7 @@ class GrpcStream:
 
     async def receive(self) -> pb.OperatorMessage | OversizedRollUp | None:
         """The next frame; None when the operator closed its side in order."""
-        # What marks the end is no message, which the stubs of grpc do not say.
+        # What marks the end is not a message, which the stubs of grpc do not say.
         raw: bytes | object = await self._context.read()
         if not isinstance(raw, bytes):
             await asyncio.sleep(_BREAK_SECONDS)

@@ -13,7 +13,7 @@ class Nodes(Protocol):
     """Where observations go: what clusters say of the nodes that machines have become."""
 
     def node_name(self, machine_id: str) -> str:
-        """What a machine's node is called; empty while nobody said."""
+        """What a machine's node is called; empty while no cluster reported it."""
         ...
 
     def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> NodeFindings:

@@ -78,7 +78,7 @@ def concerns(machine: Machine | None) -> str:
     """The cluster a machine is bound to or, where it is bound to none, meant for."""
     if machine is None:
         return ""
-    # A provider may leave the last cluster on a record that is nobody's.
+    # A provider may leave the last cluster on a record of an unbound machine.
     if machine.cluster and machine.state not in _UNBOUND:
         return machine.cluster
     return machine.stamp.cluster if machine.stamp else ""
@@ -148,10 +148,12 @@ class NodeUpdates:
         cluster's. Of a machine that is not there, nothing is said unless it was given away: it may
         come with the next List.
         """
-        told = [machine_id for machine_id in machine_ids if self._is_foreign(cluster, machine_id)]
-        for machine_id in told:
+        withdrawn = [
+            machine_id for machine_id in machine_ids if self._is_foreign(cluster, machine_id)
+        ]
+        for machine_id in withdrawn:
             self._farewell(cluster, not_yours(machine_id, cluster))
-        return told
+        return withdrawn
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good."""
@@ -253,7 +255,7 @@ class NodeUpdates:
 
 
 def _withdrawal(machine: Machine, cluster: str) -> pb.NodeStateUpdate:
-    # What goes on between the machine and somebody else is no business of this cluster.
+    # What happens between the machine and another cluster does not concern this one.
     shown = replace(machine, state=S.IDLE) if concerns(machine) else machine
     return node_state(shown, cluster, withdrawn=True)
 

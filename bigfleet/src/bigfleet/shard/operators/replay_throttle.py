@@ -4,7 +4,7 @@ After a restart every cluster is replayed at once. Were each session to do a bit
 turn of the event loop, a turn would last as long as there are sessions, and a Hello takes a dozen
 turns. So they share: so many pieces at a time for all of them together, first come, first served,
 and a pause after them, in which the loop, and the operators' side of a small machine, are free for
-others. Who waits for something else does not stand in line, and so keeps nobody waiting.
+others. Who waits for something else does not stand in line, and so delays no other session.
 """
 
 from __future__ import annotations

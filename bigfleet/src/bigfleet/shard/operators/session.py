@@ -3,7 +3,7 @@
 Four tasks: one reads and routes, one writes what is in the outbox, one takes roll-ups, one feeds
 the replay in as room appears. Answers are handled where they are read; a roll-up goes through a
 slot that holds one, in which a newer replaces a waiting one. So roll-ups keep their order and
-answers overtake slow roll-ups. The first of these tasks to fail ends the session, and whoever
+answers overtake slow roll-ups. The first of these tasks to fail ends the session, and the part that
 waits for an answer learns so at once.
 """
 
@@ -90,7 +90,7 @@ class OperatorSession:
         self._arrived = asyncio.Event()
         self._rested = asyncio.Event()
         self._rested.set()
-        self._asked: dict[str, asyncio.Future[Blob]] = {}
+        self._requests: dict[str, asyncio.Future[Blob]] = {}
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -124,8 +124,8 @@ class OperatorSession:
                 self._end.set_result(None)
             else:
                 self._end.set_exception(error)
-        asked, self._asked = self._asked, {}
-        for answer in asked.values():
+        requests, self._requests = self._requests, {}
+        for answer in requests.values():
             if not answer.done():
                 answer.set_exception(
                     NoSessionError(
@@ -148,7 +148,7 @@ class OperatorSession:
         return True
 
     def unsent(self) -> list[shard_pb2.ShardMessage]:
-        """Frames nobody will send any more, once it has ended."""
+        """Frames that will not be sent any more, once it has ended."""
         return self._outbox.waiting()
 
     def feed(self, machine_id: str) -> None:
@@ -162,14 +162,14 @@ class OperatorSession:
             raise NoSessionError(f"the session of cluster {self.cluster!r} has ended")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Blob] = loop.create_future()
-        self._asked[request.request_id] = answer
+        self._requests[request.request_id] = answer
         # A plain timer: asked a thousand times a second, `asyncio.timeout` is felt.
         late = loop.call_later(seconds, _too_late, answer)
         try:
             return await answer
         finally:
             late.cancel()
-            self._asked.pop(request.request_id, None)
+            self._requests.pop(request.request_id, None)
 
     # -- the four tasks --------------------------------------------------------------------------
 
@@ -285,7 +285,7 @@ class OperatorSession:
         self._arrived.set()
 
     def _answered(self, response: shard_pb2.BootstrapBlobResponse) -> None:
-        answer = self._asked.get(response.request_id)
+        answer = self._requests.get(response.request_id)
         if answer is None or answer.done():
             return
         if response.error or response.ttl_seconds < 0:

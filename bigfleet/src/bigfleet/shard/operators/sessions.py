@@ -335,16 +335,16 @@ class Sessions:
         """Take an observation; nodes held cordoned without an instruction are let go, and machines
         that are not the cluster's are taken back.
 
-        After a restart nobody remembers why a node was to be emptied, nor whom a machine left
-        while nobody looked. Both are said once per session.
+        After a restart it is not known why a node was to be emptied, nor whom a machine left
+        while no shard ran. Both are said once per session.
         """
         found = self._nodes.set_nodes(session.cluster, nodes_seen(seen), full=seen.full)
         self._uncordon(session, found.cordoned, full=seen.full)
         known = session.taken_back
-        told = self._updates.take_back(
+        withdrawn = self._updates.take_back(
             session.cluster, [machine for machine in found.strange if machine not in known]
         )
-        session.taken_back = (known & set(found.strange) if seen.full else known) | set(told)
+        session.taken_back = (known & set(found.strange) if seen.full else known) | set(withdrawn)
 
     def _uncordon(self, session: OperatorSession, cordoned: list[str], *, full: bool) -> None:
         for machine in cordoned:

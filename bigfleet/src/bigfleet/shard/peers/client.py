@@ -1,9 +1,10 @@
 """When a shard reports and to whom.
 
-Every few seconds, and at once when an acknowledgement is waiting or somebody says it is urgent. A
-coordinator that does not lead names the one that does, and is followed at most three times; where
-nobody answers, the other addresses are tried and then a pause that grows. Acknowledgements wait in
-a queue until a report with them was taken. No coordinator reachable is an ordinary state.
+Every few seconds, and at once when an acknowledgement is waiting or a part of the shard says it is
+urgent. A coordinator that does not lead names the one that does, and is followed at most three
+times; where no coordinator answers, the other addresses are tried and then a pause that grows.
+Acknowledgements wait in a queue until a report with them was taken. No coordinator reachable is an
+ordinary state.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class CoordinatorClient:
             await self._caller.close()
 
     async def report(self) -> bool:
-        """One report to whoever leads; whether it was taken."""
+        """One report to the leader; whether it was taken."""
         acks, self._acks = self._acks, {}
         try:
             report = self._reports.build(self._instructions.revision, acks.values())

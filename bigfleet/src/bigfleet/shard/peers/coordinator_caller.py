@@ -1,7 +1,7 @@
 """How a report reaches a coordinator: one attempt at one address.
 
 `Caller` is what the client needs; `GrpcCaller` is the real one, with a connection per address that
-was ever asked. When its TLS files change, connections are made anew with the next call.
+was ever asked. When its TLS files change, connections are made again with the next call.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class GrpcCaller:
                 error.code().name, error.details() or "no further detail", _leader(error)
             ) from error
         if answer is None:
-            # What the library hands over instead of bytes that are no message.
+            # What the library hands over instead of bytes that are not a message.
             raise ReportError("INTERNAL", "the answer cannot be decoded")
         return answer
 

@@ -64,14 +64,21 @@ class MachineFilter:
     min_unit: Resources | None = None
 
     @classmethod
-    def of(cls, said: Selector) -> MachineFilter:
+    def of(cls, selector: Selector) -> MachineFilter:
         """The wish of an instruction; refused when it cannot be read."""
         try:
-            requirements = tuple(requirement_from_proto(one) for one in said.requirements)
-            unit = amounts_from_proto(said.min_unit.resources, "min_unit")
+            requirements = tuple(requirement_from_proto(one) for one in selector.requirements)
+            unit = amounts_from_proto(selector.min_unit.resources, "min_unit")
         except (RequirementError, QuantityError) as error:
             raise InvalidInstructionError(f"what to pick cannot be read: {error}") from error
-        return cls(said.instance_type, said.zone, said.provider, said.region, requirements, unit)
+        return cls(
+            selector.instance_type,
+            selector.zone,
+            selector.provider,
+            selector.region,
+            requirements,
+            unit,
+        )
 
 
 def free_machines(fleet: MachineColumns, wish: MachineFilter, state: MachineState) -> list[str]:
@@ -141,13 +148,13 @@ def _fitting_classes(
     for cls in range(len(classes)):
         name, instance_type, zone, _ = classes.offerings[classes.offering[cls]]
         region = classes.pools[classes.pool[cls]][1]
-        said = (
+        pairs = (
             (wish.instance_type, instance_type),
             (wish.zone, zone),
             (wish.provider, name),
             (wish.region, region),
         )
-        fits[cls] = all(not wanted or wanted == found for wanted, found in said) and bool(
+        fits[cls] = all(not wanted or wanted == found for wanted, found in pairs) and bool(
             # What the demand tolerates is not known here: tainted machines stay.
             MatchSet(requirements, ()).match(classes.labels[cls], classes.taints[cls])
         )

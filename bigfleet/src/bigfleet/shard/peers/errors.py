@@ -15,7 +15,7 @@ class CoordinationError(Exception):
 
 
 class ReportError(CoordinationError):
-    """A call that ended with a status other than OK. `leader` is empty when nobody was named."""
+    """A call that ended with a status other than OK. `leader` is empty when none was named."""
 
     def __init__(self, code: str, text: str, leader: str = "") -> None:
         super().__init__(f"{code}: {text}" if text else code)

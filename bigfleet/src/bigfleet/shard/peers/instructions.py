@@ -74,7 +74,7 @@ class Instructions:
         if 0 < answer.coordinator_term < self.term:
             self._drop(answer)
             return []
-        self._heard(answer.coordinator_term)
+        self._note_term(answer.coordinator_term)
         if answer.HasField("assignments"):
             await self._assign(answer.assignments)
         acks: list[pb.InstructAck] = []
@@ -99,7 +99,7 @@ class Instructions:
                 _Ack.OUTCOME_REJECTED_STALE,
                 f"term {instruction.coordinator_term} is over: {self.term} was heard",
             )
-        self._heard(instruction.coordinator_term)
+        self._note_term(instruction.coordinator_term)
         try:
             done = await self._carry_out(instruction)
             await self._remembered.add(done)
@@ -149,7 +149,7 @@ class Instructions:
         self._on_assignments(assignments)
         self.revision = assignments.revision
 
-    def _heard(self, term: int) -> None:
+    def _note_term(self, term: int) -> None:
         if term > self.term:
             self.term = term
             self._counts.coordinator_term(term)
@@ -170,7 +170,7 @@ class Instructions:
             self._counts.instruction(kind, outcome)
 
 
-class _Said(Protocol):
+class _DomainFields(Protocol):
     @property
     def topology_key(self) -> str: ...
     @property
@@ -178,7 +178,7 @@ class _Said(Protocol):
 
 
 def _named(entries: Iterable[pb.DomainAssignment]) -> frozenset[Domain]:
-    """Domains of a table; an entry that names none is nobody's."""
+    """Domains of a table; an entry that names none belongs to no shard."""
     return frozenset(
         (one.topology_key, one.topology_value)
         for one in entries
@@ -186,12 +186,12 @@ def _named(entries: Iterable[pb.DomainAssignment]) -> frozenset[Domain]:
     )
 
 
-def _domain(said: _Said) -> Domain:
-    if not said.topology_key or not said.topology_value:
+def _domain(fields: _DomainFields) -> Domain:
+    if not fields.topology_key or not fields.topology_value:
         raise InvalidInstructionError(
-            f"domain {said.topology_key!r}={said.topology_value!r}: name a key and a value"
+            f"domain {fields.topology_key!r}={fields.topology_value!r}: name a key and a value"
         )
-    return (said.topology_key, said.topology_value)
+    return (fields.topology_key, fields.topology_value)
 
 
 def _ack(

@@ -32,7 +32,7 @@ _OTHERS: Final = 100
 """Victims that are tried in place of those that cannot be drained now."""
 
 
-class MovableMachines(promises.Machines, Protocol):
+class MovableMachines(promises.ReservableMachines, Protocol):
     """The part of the book that moves need."""
 
     def hold(self, machine_id: str) -> bool:
@@ -101,26 +101,30 @@ class Moves:
         self._transferred, self._unheard = transferred, unheard
         self.promises = promises.Promises(machines, clock, remembered.promised())
 
-    async def transfer(self, instruction_id: str, said: pb.TransferOwnership) -> Done:
+    async def transfer(self, instruction_id: str, instruction: pb.TransferOwnership) -> Done:
         """Idle machines go from one shard to another."""
-        role = self._role(said.from_shard_id, said.to_shard_id)
-        if said.machine_ids:
-            return await self._named(instruction_id, role, tuple(dict.fromkeys(said.machine_ids)))
-        _check_count(said.count)
+        role = self._role(instruction.from_shard_id, instruction.to_shard_id)
+        if instruction.machine_ids:
+            return await self._named(
+                instruction_id, role, tuple(dict.fromkeys(instruction.machine_ids))
+            )
+        _check_count(instruction.count)
         if role is TransferRole.RECIPIENT:
             raise InvalidInstructionError(
                 "a recipient was asked to pick: name the machines the donor picked"
             )
-        return await self._pick(instruction_id, MachineFilter.of(said), said.count, S.IDLE)
+        return await self._pick(
+            instruction_id, MachineFilter.of(instruction), instruction.count, S.IDLE
+        )
 
-    async def reassign(self, instruction_id: str, said: pb.ReassignSpeculative) -> Done:
+    async def reassign(self, instruction_id: str, instruction: pb.ReassignSpeculative) -> Done:
         """Speculative machines go to another shard, or come from one."""
-        if not said.machine_ids:
-            _check_count(said.count)
+        if not instruction.machine_ids:
+            _check_count(instruction.count)
             return await self._pick(
-                instruction_id, MachineFilter.of(said), said.count, S.SPECULATIVE
+                instruction_id, MachineFilter.of(instruction), instruction.count, S.SPECULATIVE
             )
-        ids, move = tuple(dict.fromkeys(said.machine_ids)), move_of(instruction_id)
+        ids, move = tuple(dict.fromkeys(instruction.machine_ids)), move_of(instruction_id)
         # Nothing says who gives: it is who has them, or had them when this move began.
         role = self._held_role(move, ids) or self._remembered.role_in(move)
         if role is None:
@@ -128,25 +132,25 @@ class Moves:
             role = TransferRole.DONOR if has_some else TransferRole.RECIPIENT
         return await self._named(instruction_id, role, ids)
 
-    async def drain(self, instruction_id: str, said: pb.CrossShardDrain) -> Done:
+    async def drain(self, instruction_id: str, instruction: pb.CrossShardDrain) -> Done:
         """Machines of lower priority are drained for another shard and kept for it.
 
         Only those whose drain is under way are named and promised.
         """
-        if said.machine_ids:
-            ids = list(dict.fromkeys(said.machine_ids))
-            self._check_victims(ids, said.preemptor_priority)
+        if instruction.machine_ids:
+            ids = list(dict.fromkeys(instruction.machine_ids))
+            self._check_victims(ids, instruction.preemptor_priority)
             count = len(ids)
         else:
-            _check_count(said.count)
-            count = said.count
+            _check_count(instruction.count)
+            count = instruction.count
             found = victims(
-                self._fleet(), MachineFilter.of(said), said.preemptor_priority,
-                said.interruption_penalty_bucket,
+                self._fleet(), MachineFilter.of(instruction), instruction.preemptor_priority,
+                instruction.interruption_penalty_bucket,
             )  # fmt: skip
             ids = found[: count + _OTHERS]
-            self._check_heard(said.provider, bool(ids))
-        taken = self._drained(ids, count, said.preemptor_priority)
+            self._check_heard(instruction.provider, bool(ids))
+        taken = self._drained(ids, count, instruction.preemptor_priority)
         until = self.promises.make(taken) if taken else 0
         return Done(instruction_id, move_of(instruction_id), None, tuple(taken), until)
 

@@ -1,7 +1,7 @@
 """Machines that were drained for another shard and are kept for it.
 
 They are out of this shard's decisions until they are given, until their drain came to nothing, or
-until the promise is over because nobody fetched them. A restart does not end a promise: it stands
+until the promise is over because they were not fetched. A restart does not end a promise: it stands
 with the instruction in the file of what was done. Nothing here drains or gives anything.
 """
 
@@ -68,7 +68,7 @@ class Promises:
             self._keep(after.id, min(left, PROMISE_SECONDS))
 
     def expire(self) -> None:
-        """Machines nobody fetched, or that stay after all, are this shard's to use again."""
+        """Machines that were not fetched, or that stay after all, are this shard's to use again."""
         now = self._clock.monotonic()
         for machine_id, until in list(self._until.items()):
             known = self._machines.get(machine_id)
@@ -78,7 +78,7 @@ class Promises:
             del self._until[machine_id]
             if stays:
                 _log.warning(
-                    "a machine promised to another shard stays: its drain came to nothing",
+                    "drain for another shard failed; machine released from its reservation",
                     extra={"machine": machine_id},
                 )
             if known is not None:

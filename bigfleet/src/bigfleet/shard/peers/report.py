@@ -169,7 +169,7 @@ def _per_class_and_state(fleet: MachineColumns, rows: I64) -> I64:
 
 
 def _spare_rows(fleet: MachineColumns) -> I64:
-    """Free machines that are nobody's."""
+    """Free machines without a stamp."""
     rows = np.flatnonzero((fleet.state == S.IDLE) | (fleet.state == S.SPECULATIVE))
     kept = fleet.flags[rows] & np.uint16(_NOT_SPARE) == 0
     spare: I64 = rows[kept & (fleet.stamp[rows] < 0)]

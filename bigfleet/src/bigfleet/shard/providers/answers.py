@@ -50,7 +50,7 @@ class Answer:
     provider: str
     sent_monotonic_s: float
     """By the monotonic clock."""
-    asked: int = 0
+    question: int = 0
     """Number of the question; 0 for a Get."""
     since: bytes = b""
     """A cursor that is older than any of the records; empty for none."""
@@ -118,7 +118,7 @@ class Inbox:
         self._room.set()
 
     def drop(self, provider: str) -> None:
-        """Nobody wants this provider's answers any more."""
+        """This provider's answers are not wanted any more."""
         self._answers = deque(a for a in self._answers if a.provider != provider)
         self._records = sum(map(len, self._answers))
         self._room.set()

@@ -71,7 +71,7 @@ class Merger:
     def merge(self, feed: Feed, answer: Answer, effort: int, into: MergeSummary) -> bool:
         """Merge a piece of an answer, as much as is worth so much effort; whether it is finished.
 
-        A machine nobody knew costs 1, one that is known `KNOWN`.
+        A new machine costs 1, one that is known `KNOWN`.
         """
         if answer.doubled:
             into.refused[_STRUCTURAL] += answer.doubled
@@ -91,7 +91,7 @@ class Merger:
                 self._take(feed, answer, machine, digest, into)
                 effort -= KNOWN
         self._insert(feed, answer, new, into)
-        if answer.asked:
+        if answer.question:
             into.merged.add(feed.name)
         return answer.merged >= len(answer)
 
@@ -115,8 +115,8 @@ class Merger:
         feed.strangers = walk.strangers
         feed.wanted -= walk.wanted
         feed.is_first_merged = True
-        for machine_id, (asked, _) in list(feed.unresolved.items()):
-            if asked < walk.number:
+        for machine_id, (question, _) in list(feed.unresolved.items()):
+            if question < walk.number:
                 del feed.unresolved[machine_id]
 
     def remove_some(self, most: int, into: MergeSummary) -> None:
@@ -143,7 +143,7 @@ class Merger:
             self.going.popleft()
 
     def let_go(self, provider: str) -> int:
-        """A provider is no longer asked: what serves nobody is dropped; how many stay.
+        """A provider is no longer asked: what serves no cluster is dropped; how many stay.
 
         Bound machines still run as far as anybody knows, and go on counting for their clusters.
         """
@@ -154,7 +154,7 @@ class Merger:
         return int(is_bound.sum())
 
     def forget_what_is_gone(self) -> None:
-        """Every provider was heard: what is remembered of machines nobody listed is of no use."""
+        """Every provider was heard: what is remembered of machines that no List held is dropped."""
         self.journal.forget_soon(id for id in self.remembered if id not in self.book)
         self.remembered.clear()
         self.restamped.clear()
@@ -209,7 +209,7 @@ class Merger:
     def _insert(
         self, feed: Feed, answer: Answer, new: list[tuple[Machine, int]], into: MergeSummary
     ) -> None:
-        """Machines nobody knew, all at once: putting one costs as much as putting fifty."""
+        """New machines, all at once: putting one costs as much as putting fifty."""
         if not new:
             return
         now = self.clock.now()
@@ -276,8 +276,8 @@ class Merger:
     def _later(self, feed: Feed, answer: Answer, machine_id: str) -> None:
         self.digests.reset(self.book.row(machine_id))
         if answer.since:
-            feed.unresolved.setdefault(machine_id, (answer.asked, answer.since))
-        elif feed.has_cursor or not answer.asked:
+            feed.unresolved.setdefault(machine_id, (answer.question, answer.since))
+        elif feed.has_cursor or not answer.question:
             feed.recheck[machine_id] = None
 
     def _remove(self, known: Machine, into: MergeSummary, *, is_loss: bool) -> None:
@@ -336,9 +336,9 @@ class Merger:
 
 
 def _tell_of_jump(known: Machine, now: Machine) -> None:
-    """A change nobody here asked for; of a machine that failed its failure tells enough."""
+    """A change that this shard did not order; of a machine that failed its failure tells enough."""
     _log.warning(
-        "provider changed a machine by a step that nobody ordered",
+        "provider changed a machine by a step that this shard did not order",
         extra={
             "machine": now.id,
             "provider": now.provider,

@@ -36,7 +36,7 @@ _BY_CODE: Final = {
 
 
 def class_of_error(last_error: str) -> CreateFailure:
-    """What a FAILED record tells by its first word; words nobody knows are `unavailable`."""
+    """What a FAILED record tells by its first word; unknown words are `unavailable`."""
     return _BY_WORD.get(last_error.partition(":")[0].strip(), F.UNAVAILABLE)
 
 

@@ -3,7 +3,7 @@
 A run begins with a failed Create of an offering and ends with a success of one begun after it. The
 first failure may be a moment's: what is tried after it counts as on its way. When that fails as
 well the run is a habit, and what is tried from then on counts as nothing until some of it is there.
-Creates begun before the run are no part of it, whatever becomes of them.
+Creates begun before the run do not belong to it, whatever becomes of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bigfleet.shard.providers.create_failures import CreateFailure
 TOGETHER_SECONDS: Final = 1.0
 """What begins so soon after a run's first failure was decided before anybody knew of it."""
 FORGOTTEN_SECONDS: Final = 7200.0
-"""Longer than any wait after a failure, and than any Create takes: nobody asks for it any more."""
+"""Longer than any wait after a failure, and than any Create takes: it is not asked for any more."""
 
 
 @dataclass(frozen=True, slots=True)

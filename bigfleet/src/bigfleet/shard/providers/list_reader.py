@@ -90,7 +90,7 @@ class ListReader:
 
         Raises ProviderError; what was queued before it is good all the same.
         """
-        feed.asked += 1
+        feed.question += 1
         since = back_to = b"" if walk else feed.since()
         for _ in range(_MOST_PAGES):
             most = 0 if feed.continues is False else self._page
@@ -101,7 +101,7 @@ class ListReader:
                 goes_on = bool(most) and len(found) == most
                 if goes_on and not await self._continues(feed, since, revision):
                     continue
-                answer = Answer(feed.name, sent_monotonic_s, feed.asked, back_to, walk=walk)
+                answer = Answer(feed.name, sent_monotonic_s, feed.question, back_to, walk=walk)
                 await self._bring(feed, found, answer, ends=not goes_on)
             if not goes_on:
                 feed.has_cursor = bool(revision)
@@ -143,14 +143,16 @@ class ListReader:
         """
         news = await self._news(feed, found, answer.walk)
         if found.doubled:
-            doubles = Answer(answer.provider, answer.sent_monotonic_s, answer.asked, answer.since)
+            doubles = Answer(
+                answer.provider, answer.sent_monotonic_s, answer.question, answer.since
+            )
             doubles.doubled = found.doubled
             await self._put(doubles)
         for start in range(0, len(news), PART):
             part = Answer(
                 answer.provider,
                 answer.sent_monotonic_s,
-                answer.asked,
+                answer.question,
                 answer.since,
                 walk=answer.walk,
             )

@@ -37,7 +37,7 @@ HELD: Final = 20.0
 _FIRST_BACKOFF: Final = 1.0
 _MOST_BACKOFF: Final = 30.0
 _PIECE: Final = 400
-"""Effort between two turns of the event loop: 12 ms at 30 us for a machine nobody knew."""
+"""Effort between two turns of the event loop: 12 ms at 30 us for a new machine."""
 _log = logging.getLogger(__name__)
 
 
@@ -183,7 +183,7 @@ class Lister:
 
     def _merged(self, feed: Feed, answer: Answer) -> None:
         now = self._clock.monotonic()
-        if answer.asked:
+        if answer.question:
             feed.merged_at = now
         if not answer.ends_walk or answer.walk is not feed.walk or answer.walk is None:
             return
@@ -255,7 +255,7 @@ class Lister:
             feed.full_due = now + FULL
             # Another release may answer there now, which does not go on as this one did.
             feed.continues = feed.continues and None
-            feed.walk = walk = Walk(feed.asked + 1, feed.wanted)
+            feed.walk = walk = Walk(feed.question + 1, feed.wanted)
         await self._asking.ask(feed, walk)
         feed.listed_at_ns = self._clock.now()
         feed.failures, feed.last_error = 0, ""
@@ -338,7 +338,7 @@ class Lister:
         for machine_id in known:
             self.refresh(machine_id)
         if len(known) < len(moved):
-            # Nobody knows yet who lists the others.
+            # It is not known yet which provider lists the others.
             for feed in self._feeds.values():
                 feed.wanted |= moved
             self.refresh_all()

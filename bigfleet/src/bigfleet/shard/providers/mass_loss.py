@@ -3,7 +3,7 @@
 A provider that suddenly lists far fewer bound machines has more likely lost sight of them than
 lost them. Their removal is held until three full Lists in a row have said the same of the machine,
 also when most of the others are back by then; a machine that is listed again starts from the
-beginning. A machine that is reported Failed is no
+beginning. A machine that is reported Failed is not a
 case for this rule: that is said, not inferred.
 """
 

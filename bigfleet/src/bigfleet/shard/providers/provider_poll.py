@@ -20,8 +20,10 @@ class Feed:
     cursor: bytes = b""
     has_cursor: bool = True
     continues: bool | None = None
-    """Whether a list that was cut goes on from the cursor it gave; None while nobody had to know"""
-    asked: int = 0
+    """Whether a list that was cut goes on from the cursor it gave; None while that did not
+    matter
+    """
+    question: int = 0
     unresolved: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     """Records that came while they could not be taken: they have to come again."""
     recheck: dict[str, None] = field(default_factory=dict)
@@ -32,7 +34,7 @@ class Feed:
     strangers: set[int] = field(default_factory=set)
     """Digests of records that are not this shard's."""
     wanted: set[str] = field(default_factory=set)
-    """Machines that are no strangers any more."""
+    """Machines that stopped being foreign."""
     complained: dict[str, int] = field(default_factory=dict)
     """Digests of refused records that were logged already, by machine."""
     contradicted: set[str] = field(default_factory=set)

@@ -165,7 +165,7 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
         try:
             self._shard.check_acting(machine.provider)
             if request.exclude:
-                # First, so that no cycle in between hands the machine to somebody else.
+                # First, so that no cycle in between hands the machine to another need.
                 await _written(context, self._shard.exclude_machine(machine.id, True))
             await self._shard.drain_machine(machine.id)
         except NotActingError as error:
@@ -189,7 +189,7 @@ class ShardAdminServicer(rpc.ShardAdminServicer):
     ) -> None:
         await require(context, surface, method)
         who = identity_of(context) or "plaintext"
-        _log.info("administrator asks", extra={"method": method, "identity": who, **about})
+        _log.info("admin request", extra={"method": method, "identity": who, **about})
 
     async def _machine(self, machine_id: str, context: Context) -> Machine:
         if not machine_id:
@@ -208,7 +208,7 @@ async def _written(
     try:
         await work
     except OSError as error:
-        _log.error("what an administrator asked for is not on disk", extra={"error": str(error)})
+        _log.error("admin request not persisted", extra={"error": str(error)})
         await context.abort(Code.UNAVAILABLE, f"{otherwise}: {error}")
 
 

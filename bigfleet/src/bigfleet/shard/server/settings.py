@@ -149,7 +149,7 @@ class ShardSettings(ProcessSettings):
     def _id_can_be_named(cls, value: str) -> str:
         if not can_be_named(value):
             raise ValueError(
-                f"{value[:80]!r} is no id of a shard: begin with a letter or a digit, and use "
+                f"{value[:80]!r} is not an id of a shard: begin with a letter or a digit, and use "
                 "letters, digits, '-', '_', '.' and '~', at most 253 of them, as in s-1"
             )
         return value

@@ -139,7 +139,7 @@ class Shard:
         )
         self._rollups = rollups = RollUpIntake(
             self.needs, quarantine, clock, world.offload, self.metrics,
-            heard=self.forgotten.heard, are_comparable=lambda: not self._awaited(),
+            mark_present=self.forgotten.mark_present, are_comparable=lambda: not self._awaited(),
             ingest=Ingest(limits=tuning.limits),
         )  # fmt: skip
         for cluster in self.forgotten:
@@ -172,7 +172,7 @@ class Shard:
             self.book, self.needs, self.sessions, self.executor, self.rails, self.forced, clock,
             self.lister, self.metrics, tuning.phase_attribution, escalate=self._escalate,
             again=self.pace.wake, ledger=Ledger(tuning.cycle_interval),
-            asked=self._asked(rollups), age=world.age,
+            latency=self._provisioning_latency(rollups), age=world.age,
         )  # fmt: skip
         self.cycle = DecisionCycle(
             self.book, self._inputs, self.outputs, clock, world.decide_in, world.timer, world.cpu,
@@ -254,8 +254,8 @@ class Shard:
 
     def unheard(self) -> list[str]:
         """Providers that were never listed since the start, however long that is ago."""
-        heard = {status.name for status in self.lister.status() if status.is_first_merged}
-        return sorted({site.name for site in self.assignments.sites()} - heard)
+        listed = {status.name for status in self.lister.status() if status.is_first_merged}
+        return sorted({site.name for site in self.assignments.sites()} - listed)
 
     def _awaited(self) -> list[str]:
         """Providers to wait for. Once there are none, or the time is over, there never are."""
@@ -335,11 +335,11 @@ class Shard:
         self.book.on_change.append(traces.changed)
         return traces
 
-    def _asked(self, rollups: RollUpIntake) -> ProvisioningLatency:
-        asked = ProvisioningLatency(self.world.clock, self.metrics.provisioned)
-        rollups.on_taken.append(asked.rolled_up)
-        self.book.on_change.append(asked.changed)
-        return asked
+    def _provisioning_latency(self, rollups: RollUpIntake) -> ProvisioningLatency:
+        latency = ProvisioningLatency(self.world.clock, self.metrics.provisioned)
+        rollups.on_taken.append(latency.rolled_up)
+        self.book.on_change.append(latency.changed)
+        return latency
 
     # -- coordination ----------------------------------------------------------------------------
 
@@ -379,7 +379,7 @@ class Shard:
         """What other shards may help with.
 
         As long as a provider was never heard, its machines may serve what looks unmet: that may
-        bring free machines here, but is no reason to take others' machines away.
+        bring free machines here, but does not justify taking others' machines away.
         """
         lacks = self.outputs.ledger.reported()
         if not lacks or not self.unheard():

@@ -93,7 +93,7 @@ class Facade:
 
     def knows_cluster(self, cluster: str) -> bool:
         """Whether it has demand or machines of this cluster."""
-        return self._shard.needs.heard(cluster) or bool(self._shard.book.bound(cluster))
+        return self._shard.needs.has_reported(cluster) or bool(self._shard.book.bound(cluster))
 
     async def pause(self, reason: str) -> None:
         """Execute nothing until resumed."""

@@ -34,11 +34,11 @@ def read_lines(content: bytes, parse: Callable[[bytes], T | None]) -> LinesRead[
     found.torn = bool(rest)
     for number, line in enumerate(lines, 1):
         body = line[9:]
-        said = parse(body) if line[:9] == b"%08x " % zlib.crc32(body) else None
-        if said is None:
+        parsed = parse(body) if line[:9] == b"%08x " % zlib.crc32(body) else None
+        if parsed is None:
             found.damaged.append(number)
         else:
-            found.lines.append((line + b"\n", said))
+            found.lines.append((line + b"\n", parsed))
     if found.damaged and found.damaged[-1] == len(lines) and not rest:
         # The end of what was under way when the machine lost power.
         found.damaged.pop()

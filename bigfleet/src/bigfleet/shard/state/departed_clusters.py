@@ -1,4 +1,4 @@
-"""Clusters that somebody said are gone for good, over restarts.
+"""Clusters that a person declared gone for good, over restarts.
 
 After a restart no cluster has been heard, and every one keeps what it is bound to. One that was
 forgotten does not: what it still had when the process ended goes back like the rest. Should it be
@@ -44,7 +44,7 @@ class Forgotten:
         except (ValueError, TypeError) as error:
             raise DataFileError(
                 f"{FILE} in the data directory cannot be read ({error}): it lists ids of clusters "
-                "as a JSON array; mend it, or remove it to forget none"
+                "as a JSON array; fix it, or remove it to forget none"
             ) from error
 
     def __iter__(self) -> Iterator[str]:
@@ -57,7 +57,7 @@ class Forgotten:
         """A cluster is gone for good; durable when it returns, else OSError."""
         await self._change(lambda ids: ids | {cluster})
 
-    async def heard(self, cluster: str) -> None:
+    async def mark_present(self, cluster: str) -> None:
         """It is not: durable when it returns, else OSError."""
         if cluster in self._ids:
             await self._change(lambda ids: ids - {cluster})

@@ -37,13 +37,13 @@ class LocalDisk:
     def __init__(self, directory: Path) -> None:
         """The directory is made when it is not there."""
         self._directory = directory
-        with _told(directory):
+        with _named(directory):
             make_folder(directory)
 
     def read(self, name: str) -> bytes | None:
         """The content of a file, None when there is none."""
         path = self._path(name)
-        with _told(path):
+        with _named(path):
             try:
                 return path.read_bytes()
             except FileNotFoundError:
@@ -53,7 +53,7 @@ class LocalDisk:
         """The file has this content and it is flushed, or it has its old content."""
         path = self._path(name)
         successor = path.with_name(f".{name}.new")
-        with _told(path):
+        with _named(path):
             try:
                 with _opened(successor, os.O_TRUNC) as file:
                     _write_all(file, content)
@@ -68,7 +68,7 @@ class LocalDisk:
     def append(self, name: str, content: bytes) -> None:
         """The content is at the end of the file and flushed. A crash may leave a part of it."""
         path = self._path(name)
-        with _told(path):
+        with _named(path):
             is_new = not path.exists()
             with _opened(path, os.O_APPEND) as file:
                 size = os.fstat(file).st_size
@@ -84,7 +84,9 @@ class LocalDisk:
 
     def _path(self, name: str) -> Path:
         if not name or name.startswith(".") or Path(name).name != name:
-            raise DiskError(f"{name!r} is no name of a file in {self._directory}: use a plain name")
+            raise DiskError(
+                f"{name!r} is not a name of a file in {self._directory}: use a plain name"
+            )
         return self._directory / name
 
     def _flush_names(self) -> None:
@@ -99,7 +101,7 @@ class LocalDisk:
 def _opened(path: Path, how: int) -> Iterator[int]:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, _OWNER_ONLY)
     try:
-        # A file somebody made by hand may be open to all.
+        # A file that a person made by hand may be open to all.
         os.fchmod(file, _OWNER_ONLY)
         yield file
     finally:
@@ -113,7 +115,7 @@ def _write_all(file: int, content: bytes) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

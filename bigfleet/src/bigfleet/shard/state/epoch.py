@@ -1,6 +1,6 @@
 """The epoch of this process: a number that no earlier process of this shard has used.
 
-Providers refuse whoever comes with an older one, so it is written down, flushed, before the first
+Providers refuse a process with an older one, so it is written down, flushed, before the first
 mutation. A lost file is replaced by the time of day, which is beyond any counter; an unreadable
 one is not guessed at.
 """
@@ -49,8 +49,8 @@ def _after(content: bytes | None, now: int) -> int:
     # isdigit on bytes knows ASCII digits only.
     if not text.isdigit() or len(text) > _DIGITS or int(text) >= _MOST:
         raise EpochError(
-            f"the file {FILE!r} in the data directory holds {content[:40]!r}, which is no epoch: "
-            "write into it a decimal number above every epoch this shard has used (its metric "
+            f"the file {FILE!r} in the data directory holds {content[:40]!r}, which is not an "
+            "epoch: write a decimal number above every epoch this shard has used into it (metric "
             "bigfleet_shard_epoch), or remove it to start from the time of day, or start with "
             "--epoch N"
         )

@@ -36,7 +36,7 @@ class ExcludedMachines:
         except (ValueError, TypeError) as error:
             raise DataFileError(
                 f"{FILE} in the data directory cannot be read ({error}): it lists ids of machines "
-                "as a JSON array; mend it, or remove it to exclude none"
+                "as a JSON array; fix it, or remove it to exclude none"
             ) from error
 
     def __iter__(self) -> Iterator[str]:

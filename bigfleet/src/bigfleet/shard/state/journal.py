@@ -2,8 +2,8 @@
 
 For whom a Creating or Idle machine is meant, that a machine is in its grace, until when and for
 whom: no provider can say that after a restart. Operations are lines in one file, appended and
-flushed in groups: whoever waits while one group is being flushed is in the next, however many they
-are. When more of the file is past than present it is written anew.
+flushed in groups: callers that wait while one group is being flushed are in the next, however many
+they are. When more of the file is past than present it is rewritten.
 
 Each line carries a checksum. A line that was cut off by a crash was never acknowledged and is
 passed over. A damaged line elsewhere is passed over too, counted and shouted about: without it a
@@ -42,7 +42,7 @@ class JournalEntry:
     deadline_ns: int = 0
     instruction_id: str = ""
     final: bool = False
-    """Somebody asked that it leaves; lines of older releases do not say."""
+    """It leaves on request; lines of older releases do not say."""
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
@@ -63,7 +63,7 @@ class Journal:
     """The memory. `load` first, then `run` beside everything that remembers."""
 
     def __init__(self, disk: Disk, offload: Offload, few: int = FEW) -> None:
-        """`few` lines of the past are not worth writing the file anew for."""
+        """`few` lines of the past are not worth rewriting the file for."""
         self._disk = disk
         self._offload = offload
         self._few = few
@@ -151,7 +151,7 @@ class Journal:
                 added = b"".join([operation.line for operation in group])
                 await self._offload(lambda: self._disk.append(FILE, added))
         except OSError as error:
-            # Perhaps a part of it is on disk: only a file written anew is certain.
+            # Perhaps a part of it is on disk: only a rewritten file is certain.
             self._must_rewrite = True
             self.error = str(error)
             _log.error("journal cannot be written", extra={"error": str(error)})

@@ -4,7 +4,7 @@
     received by a transfer        this shard's, although outside its domains
     in a domain of another shard  not this shard's
     in a domain of this shard     this shard's
-    in nobody's domain            the default shard's
+    outside all domains           the default shard's
 
 Where domains are assigned by several label keys, the key in use for the longest decides; where it
 is not known which that is, another shard's domain does.
@@ -102,7 +102,7 @@ class OwnershipFile:
             raise OwnershipError(
                 f"the file {FILE!r} in the data directory cannot be read ({error}): restore it "
                 "from a backup; or remove it, after which the coordinator names this shard's "
-                "domains anew but machines moved between shards go back to their domain's owner"
+                "domains again but machines moved between shards go back to their domain's owner"
             ) from error
         self._apply(known)
 

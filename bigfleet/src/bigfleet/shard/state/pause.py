@@ -26,7 +26,9 @@ class Pause:
         self.reason = ""
 
     async def load(self) -> None:
-        """As it was before the restart. A file nobody can read means paused: somebody meant it."""
+        """As it was before the restart. A file that cannot be read means paused: a person wrote
+        it.
+        """
         content = await self._offload(lambda: self._disk.read(PAUSE_FILE))
         on, reason = _pause_of(content)
         self._set(on, reason)
@@ -38,7 +40,7 @@ class Pause:
         await self._write({"paused": True, "reason": reason})
 
     async def resume(self) -> None:
-        """Execute again; only when that is durable, and unless somebody pauses meanwhile."""
+        """Execute again; only when that is durable, and unless a person pauses meanwhile."""
         before = self._pauses
         await self._write({"paused": False, "reason": ""})
         if self._pauses == before:
@@ -62,4 +64,4 @@ def _pause_of(content: bytes | None) -> tuple[bool, str]:
         state = json.loads(content)
         return bool(state["paused"]), str(state["reason"])
     except (ValueError, KeyError, TypeError):
-        return True, f"{PAUSE_FILE} cannot be read; resume to write it anew"
+        return True, f"{PAUSE_FILE} cannot be read; resume to write it again"

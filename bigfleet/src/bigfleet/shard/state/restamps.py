@@ -5,9 +5,9 @@ A claim may re-stamp it later: another need of its cluster counts it from then o
 stamp a restarted shard would hand machines to needs that have others by now, and drain what is left
 over, at unchanged demand.
 
-A cycle appends a line for every need that claimed machines anew. Nobody waits for that, and nothing
-is taken back: a line counts as long as its machine has a stamp of that cluster which is not newer.
-When most of the file is past it is written anew with what still holds.
+A cycle appends a line for every need that claimed other machines. No caller waits for that, and
+nothing is taken back: a line counts as long as its machine has a stamp of that cluster which is not
+newer. When most of the file is past it is rewritten with what still holds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bigfleet.shard.state.checksummed_lines import read_lines, sealed
 S = MachineState
 FILE: Final = "restamps"
 FEW_BYTES: Final = 1 << 20
-"""So much of the past is not worth writing the file anew for."""
+"""So much of the past is not worth rewriting the file for."""
 MOST_WAITING: Final = 16 << 20
 """Bytes kept for a disk that takes none."""
 RETRY_SECONDS: Final = 1.0
@@ -81,7 +81,7 @@ class Restamps:
         self._fleet: Callable[[], MachineColumns] | None = None
         self._waiting: list[bytes] = []
         self._size = 0
-        self._size_anew = 0
+        self._size_rewritten = 0
         self._wanted = asyncio.Event()
 
     def load(self) -> dict[str, Stamp]:
@@ -107,7 +107,7 @@ class Restamps:
         waiting = sum(map(len, self._waiting))
         if waiting + len(lines) > MOST_WAITING:
             _log.warning(
-                "restamps given up: the data directory takes none", extra={"bytes": waiting}
+                "restamps dropped: the data directory cannot be written", extra={"bytes": waiting}
             )
             self._waiting.clear()
         self._waiting.append(lines)
@@ -124,8 +124,11 @@ class Restamps:
             self._wanted.clear()
             try:
                 await self._append()
-                if self._fleet is not None and self._size > 2 * self._size_anew + self._few_bytes:
-                    await self._write_anew(self._fleet())
+                if (
+                    self._fleet is not None
+                    and self._size > 2 * self._size_rewritten + self._few_bytes
+                ):
+                    await self._rewrite(self._fleet())
             except OSError as error:
                 _log.warning("restamps cannot be written", extra={"error": str(error)})
                 await asyncio.sleep(RETRY_SECONDS)
@@ -140,9 +143,9 @@ class Restamps:
             raise
         self._size += len(lines)
 
-    async def _write_anew(self, fleet: MachineColumns) -> None:
+    async def _rewrite(self, fleet: MachineColumns) -> None:
         self._size = await self._offload(lambda: _rewrite(self._disk, fleet))
-        self._size_anew = self._size
+        self._size_rewritten = self._size
 
 
 def _rewrite(disk: Disk, fleet: MachineColumns) -> int:

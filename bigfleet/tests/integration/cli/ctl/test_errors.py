@@ -18,7 +18,7 @@ Code = grpc.StatusCode
         (["--coordinator", "nowhere", "list-shards"], "write --coordinator host:port"),
         (["--coordinator", "a:0", "list-shards"], "write --coordinator host:port"),
         (["--shard-addr", "s-1:x", "status"], "write --shard-addr host:port"),
-        (["list-shards", "--timeout", "soon"], "--timeout: 'soon' is no duration"),
+        (["list-shards", "--timeout", "soon"], "--timeout: 'soon' is not a duration"),
         (["list-shards", "--timeout", "0s"], "out of range"),
         (["list-shards", "--output"], "option --output needs a value"),
         (["list-shards", "--output", "xml"], "'xml'"),

@@ -35,7 +35,7 @@ def said(log: Log, words: str) -> list[str]:
 
 def changes(log: Log) -> list[tuple[str, str]]:
     """What machines were and are that their provider changed by itself."""
-    words = "provider changed a machine by a step that nobody ordered"
+    words = "provider changed a machine by a step that this shard did not order"
     told = [vars(record) for record in log.records if record.message == words]
     return [(keys["was"], keys["now"]) for keys in told]
 

@@ -142,7 +142,7 @@ def test_a_clock_that_went_ahead_ends_no_hold_and_no_deadline(caplog: Log) -> No
         assert whole.world.monitor.counts == before
 
     live(setting(), story)
-    assert said(caplog, "the clock went ahead")
+    assert said(caplog, "wall clock jumped ahead")
 
 
 def test_a_clock_that_went_back_holds_nothing_for_as_long_as_it_was_wrong(caplog: Log) -> None:
@@ -155,7 +155,7 @@ def test_a_clock_that_went_back_holds_nothing_for_as_long_as_it_was_wrong(caplog
         await met(whole, 4)
 
     live(setting(), story)
-    assert said(caplog, "the clock went back")
+    assert said(caplog, "wall clock jumped back")
 
 
 def test_a_clock_that_went_back_keeps_nobody_off_an_offering_or_a_cluster() -> None:

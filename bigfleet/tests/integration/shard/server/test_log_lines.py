@@ -112,7 +112,7 @@ def _troubled() -> Setting:
     def tune(tuning: ShardConfig) -> ShardConfig:
         return replace(tuning, phase_attribution=True, coordinators=("c:1",))
 
-    def ports(ports: product.World) -> product.World:
+    def ports(ports: product.ShardEnvironment) -> product.ShardEnvironment:
         return replace(ports, caller=Coordinators())
 
     rows = cluster("c1", 2, rows=12)

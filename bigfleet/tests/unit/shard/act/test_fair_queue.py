@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet.decision import ActionKind
-from bigfleet.shard.act.attempts import NOBODY, Attempt, Peer
+from bigfleet.shard.act.attempts import NO_PEER, Attempt, Peer
 from bigfleet.shard.act.executor import PoolSettings
 from bigfleet.shard.act.fair_queue import SHARE, FairQueue, peer_of
 from bigfleet.shard.act.outcomes import ExecutionOutcome
@@ -37,8 +37,8 @@ def begin_all(waiting: FairQueue) -> list[Attempt]:
         (attempt(K.BOOTSTRAP, blob=True), ("provider", "p")),
         (attempt(K.PROVISION), ("provider", "p")),
         (attempt(K.DELETE), ("provider", "p")),
-        (attempt(K.RECLAIM), NOBODY),
-        (attempt(K.KEEP), NOBODY),
+        (attempt(K.RECLAIM), NO_PEER),
+        (attempt(K.KEEP), NO_PEER),
         (Attempt(order(K.RECLAIM, "m"), 1, drain=True), ("provider", "p")),
     ],
 )
@@ -122,7 +122,7 @@ def test_the_first_that_may_begin_is_taken(workers: int, steps: list[tuple[str, 
             may = [
                 one
                 for one in line
-                if one.peer == NOBODY
+                if one.peer == NO_PEER
                 or sum(other.peer == one.peer for other in begun) < max(1, SHARE * (free - 1))
             ]
             wanted = may[0] if may and free else None

@@ -121,7 +121,7 @@ def test_a_machine_that_leaves_by_decision_is_asked_for_by_excluding_it() -> Non
         book = whole.shard.book
         await whole.until(lambda: any(is_leaving(whole.shard, m) for m in book.bound("c1")), 60.0)
         (leaving,) = (m for m in book.bound("c1") if is_leaving(whole.shard, m))
-        with pytest.raises(DrainRefusedError, match=r"leaving already.*exclude it"):
+        with pytest.raises(DrainRefusedError, match=r"already draining.*exclude the machine"):
             await facade.drain_machine(leaving)
         await facade.exclude_machine(leaving, True)
         await facade.drain_machine(leaving)

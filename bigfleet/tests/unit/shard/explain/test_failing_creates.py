@@ -48,7 +48,7 @@ class World:
     def told(self, machines: list[Machine], needs: list[Need], trouble: Trouble) -> ShownPlan:
         plan = self.living.plan(machines, needs, NOW)
         ids = list(plan.fleet.ids)
-        return self.unserved.told(plan, trouble, lambda name: ids.index(name))
+        return self.unserved.shown(plan, trouble, lambda name: ids.index(name))
 
     def view(self, machines: list[Machine], asked: Need, trouble: Trouble) -> pb.NeedView:
         self.cycle += 1

@@ -104,5 +104,5 @@ async def test_none_is_lost_when_several_are_kept_out_at_once() -> None:
 def test_an_unreadable_file_stops_the_start_with_the_remedy(content: bytes) -> None:
     disk = DictDisk()
     disk.files[FILE] = content
-    with pytest.raises(DataFileError, match="mend it, or remove it"):
+    with pytest.raises(DataFileError, match="fix it, or remove it"):
         ExcludedMachines(disk, inline).load()

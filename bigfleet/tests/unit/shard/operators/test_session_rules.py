@@ -345,7 +345,7 @@ async def test_after_a_restart_a_held_one_says_nothing_of_what_the_cluster_wants
     line.say(rollup=rollup())
     await turns()
     assert line.heard()[-1].ack.held
-    assert not desk.needs.heard("c-1")
+    assert not desk.needs.has_reported("c-1")
     assert not desk.needs.accepted("c-1")
 
 
@@ -435,4 +435,4 @@ async def test_forgetting_a_cluster_lets_go_of_its_demand() -> None:
     await line.ended()
     desk.sessions.forget("c-1")
     assert desk.needs.clusters() == []
-    assert not desk.needs.heard("c-1")
+    assert not desk.needs.has_reported("c-1")

@@ -120,7 +120,7 @@ async def test_an_audit_log_is_written_beside_the_data(tmp_path: Path) -> None:
 
 async def test_an_unreadable_epoch_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "epoch").write_text("seven")
-    with pytest.raises(EpochError, match="which is no epoch"):
+    with pytest.raises(EpochError, match="which is not an epoch"):
         async with served(ShardConfig("s-1"), local(tmp_path)):
             pass
 

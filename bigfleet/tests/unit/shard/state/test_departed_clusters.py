@@ -36,12 +36,12 @@ async def test_one_that_is_heard_is_off_the_list_first() -> None:
     forgotten = loaded(disk)
     await forgotten.add("c-1")
     disk.fails = True
-    await forgotten.heard("c-2")
+    await forgotten.mark_present("c-2")
     with pytest.raises(OSError, match="no room"):
-        await forgotten.heard("c-1")
+        await forgotten.mark_present("c-1")
     assert "c-1" in forgotten
     disk.fails = False
-    await forgotten.heard("c-1")
+    await forgotten.mark_present("c-1")
     assert list(loaded(disk)) == []
 
 
@@ -126,4 +126,4 @@ def test_without_room_on_disk_its_roll_ups_wait(caplog: pytest.LogCaptureFixture
 
     caplog.set_level(logging.ERROR)
     live(setting(), story)
-    assert "rollup is not taken" in caplog.text
+    assert "roll-up ignored" in caplog.text

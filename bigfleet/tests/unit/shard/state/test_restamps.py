@@ -165,5 +165,5 @@ def test_a_full_disk_is_waited_for_and_what_waits_is_bounded(
     with caplog.at_level(logging.WARNING):
         virtual_loop("full").run(story())
     assert "restamps cannot be written" in caplog.text
-    assert "restamps given up" in caplog.text
+    assert "restamps dropped" in caplog.text
     assert disk.files[FILE] == lines

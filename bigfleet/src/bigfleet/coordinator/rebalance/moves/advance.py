@@ -3,8 +3,8 @@
     planned            the donor is asked to pick machines, or to drain some and then to give them
     donor_released     the donor holds them as given; the recipient is told their names
     recipient_adopted  the recipient holds them as taken; both are told to forget, the donor first
-    done               nobody holds anything
-    abandoned          the machines are the donor's: whoever still holds something is told so
+    done               no shard holds anything
+    abandoned          the machines are the donor's: shards that still hold something are told so
 
 What a shard holds is what it reports until it is told to forget, so every answer here can be given
 again, by this leader or the next, and nothing depends on an acknowledgement having arrived. Two
@@ -104,7 +104,7 @@ class MoveReply:
     reason: str = ""
 
 
-def _nobody_knows(move_id: str) -> MovePhase | None:
+def _unknown_move(move_id: str) -> MovePhase | None:
     return None
 
 
@@ -119,8 +119,8 @@ class MoveContext:
     now: int
     released_here: bool = False
     """This leader has seen the donor let go."""
-    phase_of: Callable[[str], MovePhase | None] = _nobody_knows
-    """Of other moves; None for one nobody knows."""
+    phase_of: Callable[[str], MovePhase | None] = _unknown_move
+    """Of other moves; None for an unknown one."""
     is_free: Callable[[Sequence[str]], bool] = _is_free
     """Whether no other move under way has any of these machines."""
     quotas: Mapping[Pool, Mapping[str, int]] = field(default_factory=dict)
@@ -161,7 +161,7 @@ def advance(
 
 
 def _may_know(donor: MoveSide, recipient: MoveSide) -> bool:
-    """Whether somebody not yet heard by this leader may say that a planned move went on.
+    """Whether a shard that has not reported to this leader may say that a planned move advanced.
 
     A donor may have given the machines to an earlier leader, which did not live to write it down.
     A row from a snapshot may be older than the adoption: then the recipient knows.
@@ -292,7 +292,7 @@ def _abandoned(move: Move, donor: MoveSide, recipient: MoveSide) -> MoveAdvance:
         recipient.has(move, TransferEnd.DONOR),
     )
     if taken and donor.is_gone and not gave_up:
-        # Nobody is there to have them back.
+        # The donor is gone and cannot have them back.
         return MoveAdvance(orders=(MoveInstruction(recipient.shard, MoveTask.SETTLE, taken),))
     if taken and gave_up:
         return MoveAdvance(orders=(MoveInstruction(recipient.shard, MoveTask.FORGET, taken),))
@@ -317,7 +317,7 @@ def _adoption(move: Move, machine_ids: tuple[str, ...], context: MoveContext) ->
     if move.tier is Tier.QUOTA:
         pool = (move.wish.provider, move.wish.region)
         has = context.quotas.get(pool, {}).get(move.donor, 0)
-        # Somebody may have given the donor less meanwhile; it cannot lose what it has not.
+        # The donor may have been given less meanwhile; it cannot lose what it has not.
         shift = QuotaShift(pool, min(len(machine_ids), has))
     return _to(move, MovePhase.RECIPIENT_ADOPTED, machine_ids=machine_ids, shift=shift)
 

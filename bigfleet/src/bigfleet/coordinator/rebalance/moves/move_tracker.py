@@ -40,7 +40,7 @@ _Life = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _SentInstruction:
     """An instruction that a shard has not answered."""
 
     task: MoveTask
@@ -60,7 +60,7 @@ class MoveTracker:
         self._held: dict[str, tuple[HeldTransfer, ...]] = {}
         self._holders_now: Mapping[str, Sequence[tuple[str, HeldTransfer]]] | None = None
         self._words: dict[str, list[MoveReply]] = {}
-        self._told: dict[tuple[str, str], _Told] = {}
+        self._sent: dict[tuple[str, str], _SentInstruction] = {}
         self._not_before: dict[tuple[str, str], float] = {}
         self._offered: dict[str, _Life] = {}
         self._missing_since: dict[str, float] = {}
@@ -72,17 +72,17 @@ class MoveTracker:
 
     # -- what shards say -------------------------------------------------------------------------
 
-    def reported(self, heard: ReceivedReport) -> bool:
+    def reported(self, report: ReceivedReport) -> bool:
         """A shard's report: what it holds now. Whether that matters to any move."""
-        before = self._held.get(heard.shard_id)
+        before = self._held.get(report.shard_id)
         held = tuple(
             HeldTransfer(one.move_id, _ENDS[one.role], tuple(one.machine_ids))
-            for one in heard.transfers
+            for one in report.transfers
             if one.role in _ENDS and one.move_id and one.machine_ids
         )
-        self._held[heard.shard_id] = held
+        self._held[report.shard_id] = held
         self._holders_now = None
-        self._look_again(heard.shard_id)
+        self._look_again(report.shard_id)
         return bool(held) or held != before
 
     def _look_again(self, shard: str) -> None:
@@ -90,7 +90,7 @@ class MoveTracker:
 
         Naming machines means another thing to a shard that holds them already.
         """
-        for key, told in list(self._told.items()):
+        for key, sent in list(self._sent.items()):
             move = self.leader_state.state.moves.get(key[0])
             if key[1] != shard or move is None:
                 continue
@@ -101,22 +101,22 @@ class MoveTracker:
                 (),
                 self.context(move),
             )
-            if MoveInstruction(shard, told.task, told.machine_ids) not in verdict.orders:
-                self.leader_state.instructions.withdraw(shard, told.instruction_id)
+            if MoveInstruction(shard, sent.task, sent.machine_ids) not in verdict.orders:
+                self.leader_state.instructions.withdraw(shard, sent.instruction_id)
                 self._forget_told(key)
 
     def acknowledged(self, ended: EndedInstruction) -> bool:
         """How an instruction went; whether it was about a move."""
         shard, name = ended.pending.shard_id, ended.pending.id
         key = (name.rpartition("/")[0], shard)
-        told = self._told.get(key)
-        if told is None or told.instruction_id != name:
+        sent = self._sent.get(key)
+        if sent is None or sent.instruction_id != name:
             return False
         is_refused = not ended.is_accepted and ended.outcome != _Ack.OUTCOME_REJECTED_STALE
         if is_refused:
-            pause = rules.DRAIN_RETRY_SECONDS if told.task is MoveTask.GIVE else rules.RETRY_SECONDS
+            pause = rules.DRAIN_RETRY_SECONDS if sent.task is MoveTask.GIVE else rules.RETRY_SECONDS
             self._not_before[key] = self.leader_state.clock.monotonic() + pause
-        if told.task is MoveTask.GIVE and not ended.is_gone:
+        if sent.task is MoveTask.GIVE and not ended.is_gone:
             # Still draining, most likely: no use asking again with every answer.
             self.leader_state.instructions.withdraw(shard, name)
         elif not ended.is_gone:
@@ -125,7 +125,7 @@ class MoveTracker:
         if ended.is_accepted or is_refused:
             self._words.setdefault(key[0], []).append(
                 MoveReply(
-                    told.task,
+                    sent.task,
                     ended.is_accepted,
                     ended.reason == DUPLICATE,
                     ended.machine_ids,
@@ -146,7 +146,7 @@ class MoveTracker:
     # -- how things stand ------------------------------------------------------------------------
 
     def looked_at(self) -> list[Move]:
-        """Moves that are not over, or that somebody holds although they are."""
+        """Moves that are not over, or that a shard holds although they are."""
         rows = self.leader_state.state.moves
         holders = self._holders()
         known = [
@@ -162,7 +162,7 @@ class MoveTracker:
 
     def side(self, shard: str, move: Move) -> MoveSide:
         """One end of a move."""
-        heard = self.leader_state.reports.get(shard)
+        report = self.leader_state.reports.get(shard)
         is_registered = shard in self.leader_state.state.shards
         waited = self.leader_state.clock.monotonic() - self._began
         offered = self._offered.get(move.id)
@@ -170,9 +170,9 @@ class MoveTracker:
             shard=shard,
             is_registered=is_registered,
             is_gone=not is_registered and self._is_gone(shard),
-            is_heard=heard is not None,
-            is_silent=heard is None and waited > rules.SILENT_SECONDS,
-            is_clear=offered is None or (heard is not None and _life(heard) > offered),
+            is_heard=report is not None,
+            is_silent=report is None and waited > rules.SILENT_SECONDS,
+            is_clear=offered is None or (report is not None and _life(report) > offered),
             held=self._held.get(shard, ()),
         )
 
@@ -206,7 +206,7 @@ class MoveTracker:
         return self._holders_now
 
     def _is_told(self, move: Move) -> bool:
-        return any((move.id, shard) in self._told for shard in (move.donor, move.recipient))
+        return any((move.id, shard) in self._sent for shard in (move.donor, move.recipient))
 
     def _is_gone(self, shard: str) -> bool:
         if not shard:
@@ -233,7 +233,7 @@ class MoveTracker:
         """Moves of which there is no row, as what is held lets one tell.
 
         The donor of a move forgets first. So where a recipient holds it, it was adopted; where only
-        a donor does, and everybody has been heard, nobody has the machines and they go back.
+        a donor does, and everybody has been heard, no shard has the machines and they go back.
         """
         state, reports = self.leader_state.state, self.leader_state.reports
         is_all_heard = all(reports.get(shard) is not None for shard in state.shards)
@@ -265,36 +265,36 @@ class MoveTracker:
 
     def _tell_shard(self, move: Move, shard: str, order: MoveInstruction | None) -> None:
         key, queue = (move.id, shard), self.leader_state.instructions
-        told = self._told.get(key)
-        if told is not None and queue.find(shard, told.instruction_id) is None:
+        sent = self._sent.get(key)
+        if sent is not None and queue.find(shard, sent.instruction_id) is None:
             # The queue was dropped with its shard.
             self._forget_told(key)
-            told = None
-        if told is not None:
-            if order is not None and (told.task, told.machine_ids) == (
+            sent = None
+        if sent is not None:
+            if order is not None and (sent.task, sent.machine_ids) == (
                 order.task,
                 order.machine_ids,
             ):
                 return
-            queue.withdraw(shard, told.instruction_id)
+            queue.withdraw(shard, sent.instruction_id)
             self._forget_told(key)
         if order is None or shard not in self.leader_state.state.shards:
             return
         if self.leader_state.clock.monotonic() < self._not_before.get(key, 0.0):
             return
         other = _NOT_WITH.get(order.task)
-        if other and any(one[1] == shard and it.task is other for one, it in self._told.items()):
+        if other and any(one[1] == shard and it.task is other for one, it in self._sent.items()):
             return
         name = instruction_id(move, order, self.mint)
         queue.give(shard, payload_of(move, order), name)
-        self._told[key] = _Told(order.task, name, order.machine_ids)
+        self._sent[key] = _SentInstruction(order.task, name, order.machine_ids)
 
     def _forget_told(self, key: tuple[str, str]) -> None:
-        told = self._told.pop(key)
-        if told.task is MoveTask.ADOPT:
+        sent = self._sent.pop(key)
+        if sent.task is MoveTask.ADOPT:
             # The last answer may have carried it: only a later report says what came of it.
-            heard = self.leader_state.reports.get(key[1])
-            self._offered[key[0]] = _life(heard) if heard is not None else (0, 0)
+            report = self.leader_state.reports.get(key[1])
+            self._offered[key[0]] = _life(report) if report is not None else (0, 0)
 
     def forget(self, move_ids: Iterable[str]) -> None:
         """Moves that left the table."""
@@ -306,5 +306,5 @@ class MoveTracker:
         self._not_before = {k: v for k, v in self._not_before.items() if k[0] not in gone}
 
 
-def _life(heard: ReceivedReport) -> _Life:
-    return (heard.epoch, heard.cycle)
+def _life(report: ReceivedReport) -> _Life:
+    return (report.epoch, report.cycle)

@@ -31,7 +31,7 @@ class MachineKind:
     region: str
     allocatable: Resources
     labels: Mapping[str, str]
-    """Those that somebody asks for."""
+    """Those that a shortfall asks for."""
 
     @property
     def place(self) -> Place:
@@ -71,7 +71,7 @@ class Catalogue:
         self.forget_kinds()
 
     def forget_kinds(self) -> None:
-        """Begin anew with kinds; numbers of shapes stay."""
+        """Begin again with kinds; numbers of shapes stay."""
         self.kinds: list[MachineKind] = []
         self._kinds: dict[object, int] = {}
         self._at: dict[Place | str, int] = {}

@@ -66,7 +66,7 @@ class Donors:
         self._bound = UsageTable(supply)
         self._preempted = 0
         self._spent: set[int] = set()
-        """Shapes of which nobody has anything left; nothing comes back within a round."""
+        """Shapes of which no shard has anything left; nothing comes back within a round."""
         self._barred: set[tuple[str, str]] = set()
         """Donor and recipient between whom machines lately went the other way."""
         self._barren: dict[tuple[str, str, Tier], set[str]] = {}
@@ -105,10 +105,10 @@ class Donors:
             self._barred.add((lack.shard, gift.donor))
         return DonorSearch(tuple(gifts), "" if gifts else self._why_not(lack, spare))
 
-    # -- machines that nobody uses ---------------------------------------------------------------
+    # -- unused machines -------------------------------------------------------------------------
 
     def _spare(self, lack: ReportedShortfall) -> _Spare | None:
-        """What others have for a shortfall now; None where nobody has anything."""
+        """What others have for a shortfall now; None where no shard has anything."""
         if lack.shape in self._spent:
             return None
         supply = self._supply
@@ -144,7 +144,7 @@ class Donors:
         tier: Tier,
         room: int,
     ) -> dict[str, int]:
-        """Take from whoever may give most; what is missing afterwards."""
+        """Take from the shard that may give most; what is missing afterwards."""
         supply = self._supply
         allowed = spare.allowed if tier is Tier.IDLE else spare.unused
         for donor in np.argsort(-allowed, kind="stable").tolist():
@@ -187,7 +187,7 @@ class Donors:
                 continue
             if any(own.priority >= lack.priority for own in donor.lacks):
                 continue
-            # Of a machine whose size nobody can say, one is asked for and then looked again.
+            # Of a machine of unknown size, one is asked for and then looked again.
             count = 1 if use.kind is None else min(use.count, use.kind.hosting(missing))
             count = min(count, room_left)
             gifts += [

@@ -83,12 +83,12 @@ def none_eligible(reports: Iterable[ReceivedReport]) -> RebalancePlan:
         (),
         tuple(
             SuppressedShortfall(
-                heard.shard_id,
+                report.shard_id,
                 one.profile_fingerprint,
                 "too_young" if one.age_cycles <= rules.ESCALATION_AGE else "topology",
             )
-            for heard in reports
-            for one in heard.shortfalls
+            for report in reports
+            for one in report.shortfalls
         ),
     )
 
@@ -104,7 +104,7 @@ def _coming(catalogue: Catalogue, known: PlanningInput) -> dict[Key, dict[str, i
             continue
         wish = move.wish
         kind = catalogue.at((wish.instance_type, wish.zone, wish.provider, wish.region))
-        # A machine nobody can say the size of holds at least the unit it was asked for.
+        # A machine of unknown size holds at least the unit it was asked for.
         each = kind.allocatable if kind else parse_resources(dict(wish.min_unit))
         brings = coming.setdefault((move.recipient, move.fingerprint), {})
         for name, amount in each.items():
@@ -133,13 +133,13 @@ class _Wishes:
         """A wish without place and priority."""
         wish = self._parts.get(shape)
         if wish is None:
-            asked = self._catalogue.shapes[shape]
+            wanted = self._catalogue.shapes[shape]
             wish = self._parts[shape] = MachineShape(
                 requirements=tuple(
                     (one.key, int(one.operator), tuple(one.values))
-                    for one in requirements_to_proto(asked.requirements)
+                    for one in requirements_to_proto(wanted.requirements)
                 ),
-                min_unit=tuple(format_resources(dict(asked.min_unit)).items()),
+                min_unit=tuple(format_resources(dict(wanted.min_unit)).items()),
             )
         return wish
 
@@ -147,7 +147,7 @@ class _Wishes:
 def _move(
     name: str, lack: ReportedShortfall, gift: Donation, wishes: _Wishes, known: PlanningInput
 ) -> Move:
-    asked, place = wishes.of(lack.shape), gift.place
+    wanted, place = wishes.of(lack.shape), gift.place
     return Move(
         id=name,
         tier=gift.tier,
@@ -156,8 +156,8 @@ def _move(
         count=gift.count,
         wish=MachineShape(
             *place,
-            requirements=asked.requirements,
-            min_unit=asked.min_unit,
+            requirements=wanted.requirements,
+            min_unit=wanted.min_unit,
             priority=lack.priority,
             interruption_penalty_bucket=lack.interruption,
         ),

@@ -3,7 +3,7 @@
 A report is read once. Of the labels of what a shard could give only those are looked at that some
 shortfall asks for: a fleet may have a hundred thousand racks, and hardly anybody asks for one of
 them, so that rows of many racks are one kind. When a shortfall asks for another label, everything
-is read anew. What cannot be read is left out: a shortfall of a newer release is met by the shard
+is read again. What cannot be read is left out: a shortfall of a newer release is met by the shard
 itself or waits.
 """
 
@@ -30,7 +30,7 @@ from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 _MOST_KINDS: Final = 50_000
-"""Beyond this the catalogue is begun anew, so that kinds nobody has any more go."""
+"""Beyond this the catalogue begins again, so that kinds no shard has any more go."""
 _UNREADABLE: Final = -1
 _log = logging.getLogger(__name__)
 _ShapeKey = tuple[str | bytes, ...]
@@ -91,16 +91,16 @@ class ReportReader:
 
     def views(self, reports: Iterable[ReceivedReport]) -> list[ShardView]:
         """What these reports say, in their order."""
-        heard = list(reports)
+        received = list(reports)
         if len(self._shapes) > _MOST_KINDS:
             self._begin()
         known = self._lacks
-        self._lacks = {one.shard_id: self._lacks_of(one, known) for one in heard}
+        self._lacks = {one.shard_id: self._lacks_of(one, known) for one in received}
         is_full = len(self.catalogue.kinds) > _MOST_KINDS
         if is_full or len(self._labels) != len(self.catalogue.labels):
             self._forget_kinds()
         last, self._views = self._views, {}
-        for one in heard:
+        for one in received:
             seen = last.get(one.shard_id)
             view = seen[1] if seen is not None and seen[0] is one else self._read(one)
             self._views[one.shard_id] = (one, view)
@@ -108,21 +108,21 @@ class ReportReader:
 
     def _lacks_of(
         self,
-        heard: ReceivedReport,
+        received: ReceivedReport,
         known: Mapping[str, tuple[ReceivedReport, tuple[ReportedShortfall, ...]]],
     ) -> tuple[ReceivedReport, tuple[ReportedShortfall, ...]]:
-        last = known.get(heard.shard_id)
-        if last is not None and last[0] is heard:
+        last = known.get(received.shard_id)
+        if last is not None and last[0] is received:
             return last
-        lacks = (self._lack(heard.shard_id, one) for one in heard.shortfalls)
-        return heard, tuple(lack for lack in lacks if lack is not None)
+        lacks = (self._lack(received.shard_id, one) for one in received.shortfalls)
+        return received, tuple(lack for lack in lacks if lack is not None)
 
-    def _read(self, heard: ReceivedReport) -> ShardView:
-        summary = heard.summary or pb.ShardSummary()
+    def _read(self, received: ReceivedReport) -> ShardView:
+        summary = received.summary or pb.ShardSummary()
         kinds, idle, speculative = self._columns(summary.free_by_class)
         return ShardView(
-            shard=heard.shard_id,
-            lacks=self._lacks[heard.shard_id][1],
+            shard=received.shard_id,
+            lacks=self._lacks[received.shard_id][1],
             kinds=kinds,
             idle=idle,
             speculative=speculative,
@@ -169,41 +169,41 @@ class ReportReader:
         self._kinds[key] = number
         return number
 
-    def _lack(self, shard: str, said: pb.Shortfall) -> ReportedShortfall | None:
+    def _lack(self, shard: str, entry: pb.Shortfall) -> ReportedShortfall | None:
         try:
-            deficit = amounts_from_proto(said.deficit.resources, "deficit")
+            deficit = amounts_from_proto(entry.deficit.resources, "deficit")
         except QuantityError as error:
             _log.warning("a shortfall of %r cannot be read: %s", shard, error)
             return None
         missing = tuple(sorted(name for name, amount in deficit.items() if amount > 0))
         if not missing:
             return None
-        asked: tuple[str | bytes, ...] = (said.profile_fingerprint,)
-        if not said.profile_fingerprint:
-            asked = tuple(one.SerializeToString() for one in said.requirements)
-        key = (*asked, said.min_unit.SerializeToString(deterministic=True), *missing)
-        found = self._shapes[key] if key in self._shapes else self._new_shape(key, said, missing)
+        shape_key: tuple[str | bytes, ...] = (entry.profile_fingerprint,)
+        if not entry.profile_fingerprint:
+            shape_key = tuple(one.SerializeToString() for one in entry.requirements)
+        key = (*shape_key, entry.min_unit.SerializeToString(deterministic=True), *missing)
+        found = self._shapes[key] if key in self._shapes else self._new_shape(key, entry, missing)
         if found is None:
             return None
         shape, is_same = found
         return ReportedShortfall(
             shard=shard,
-            fingerprint=said.profile_fingerprint or _named_by(key, said.priority),
+            fingerprint=entry.profile_fingerprint or _named_by(key, entry.priority),
             shape=shape,
             deficit=deficit,
-            priority=said.priority,
-            age=said.age_cycles,
-            interruption=said.interruption_penalty_bucket,
-            is_constrained=said.topology_constrained or is_same,
+            priority=entry.priority,
+            age=entry.age_cycles,
+            interruption=entry.interruption_penalty_bucket,
+            is_constrained=entry.topology_constrained or is_same,
         )
 
     def _new_shape(
-        self, key: _ShapeKey, said: pb.Shortfall, missing: tuple[str, ...]
+        self, key: _ShapeKey, entry: pb.Shortfall, missing: tuple[str, ...]
     ) -> tuple[int, bool] | None:
         found = None
         try:
-            requirements = tuple(requirement_from_proto(one) for one in said.requirements)
-            unit = amounts_from_proto(said.min_unit.resources, "min_unit")
+            requirements = tuple(requirement_from_proto(one) for one in entry.requirements)
+            unit = amounts_from_proto(entry.min_unit.resources, "min_unit")
         except (RequirementError, QuantityError) as error:
             _log.warning("a shortfall cannot be read: %s", error)
         else:

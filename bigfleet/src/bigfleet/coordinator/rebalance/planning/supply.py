@@ -96,7 +96,7 @@ class SpareSupply:
         return self.catalogue.kinds[int(self.kind[row])]
 
     def there(self, rows: I64) -> I64:
-        """Per shard, machines of these rows that nobody uses, whether they may go or not."""
+        """Per shard, unused machines of these rows, whether they may go or not."""
         return self.per_shard(rows, self.all_idle) + self.per_shard(rows, self.all_slots)
 
     def spare_of(self, rows: I64, tier: Tier) -> list[int]:

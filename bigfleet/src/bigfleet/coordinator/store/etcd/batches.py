@@ -1,7 +1,7 @@
 """Commits larger than one transaction of etcd, which takes 128 operations and 1.5 MiB.
 
-The content is written in parts where nobody looks, then decided by one small transaction that
-writes `head` and `pending`. From then on it is committed: whoever loads sees the rows as they will
+The content is written in parts that no reader looks at, then decided by one small transaction that
+writes `head` and `pending`. From then on it is committed: every load sees the rows as they will
 be, and the rows follow in as many steps as it takes. Every step can be repeated, so a leader that
 dies in between is continued by the next one before it writes anything of its own.
 """
@@ -37,8 +37,8 @@ class PendingCommit:
     @classmethod
     def of(cls, entry: kv_pb2.KeyValue) -> PendingCommit:
         """What an entry says."""
-        said = fields_of(entry)
-        return cls(str(said.get("commit")), said.get("wipe") is True, entry.mod_revision)
+        fields = fields_of(entry)
+        return cls(str(fields.get("commit")), fields.get("wipe") is True, entry.mod_revision)
 
     def value(self) -> bytes:
         """As it is written."""

@@ -34,7 +34,7 @@ async def compact_while(
                 await compact_to(members, before)
             before = await revision_now(members, keys)
         except StoreError as error:
-            # Somebody else may have compacted further, or this user may not.
+            # Another client may have compacted further, or this user may not.
             _log.info("etcd was not compacted: %s", error)
             before = 0
         with suppress(TimeoutError):

@@ -1,11 +1,12 @@
-"""The election: one key that lives by the lease of whoever leads.
+"""The election: one key that lives by the lease of the leader.
 
-Whoever creates the key leads until it is gone, and its create revision, which no later key can
-have again, guards every write. The lease is renewed every second. By its own clock a leader counts
-the lease from before it asked for the renewal, so it knows that it may have lost before anybody
-else can have won; etcd decides in any case, because the writes of a former leader no longer pass.
+The replica that creates the key leads until it is gone, and its create revision, which no later key
+can have again, guards every write. The lease is renewed every second. By its own clock a leader
+counts the lease from before it asked for the renewal, so it knows that it may have lost before
+anybody else can have won; etcd decides in any case, because the writes of a former leader no longer
+pass.
 
-While somebody else leads, a candidate is woken by what `following` sees, and looks once a second
+While another replica leads, a candidate is woken by what `following` sees, and looks once a second
 besides: a member that stopped talking must not cost the fleet its coordinator.
 """
 
@@ -47,7 +48,7 @@ LOOK_SECONDS: Final = 1.0
 MARGIN_SECONDS: Final = 0.25
 """How much earlier than etcd a leader thinks that its lease is over."""
 PAUSE_SECONDS: Final = 0.2
-"""After a renewal that nobody answered, and after the first look; later ones wait longer."""
+"""After a renewal without an answer, and after the first look; later ones wait longer."""
 LONGEST_SECONDS: Final = 10.0
 """Between looks that etcd refuses: trying a wrong password costs it more than anything else."""
 
@@ -136,7 +137,7 @@ class Election:
             self._end(held)
 
     def lose(self, held: LeaderLease) -> None:
-        """A write was refused because somebody else leads."""
+        """A write was refused because another replica leads."""
         self._end(held)
 
     async def resign(self, held: LeaderLease) -> None:
@@ -158,7 +159,7 @@ class Election:
             elected = LeaderRecord.of(holder)
             self._leaders.show(elected.leader, elected.create_revision)
             if elected.session == self._session:
-                # Left over from a leadership of ours that ended while nobody could be told.
+                # Left over from a leadership of ours that ended while etcd did not answer.
                 await self._revoke(elected.lease)
                 self._changed.set()
             return None
@@ -180,18 +181,18 @@ class Election:
         return found.kvs[0] if found.kvs else None
 
     async def _grant(self) -> _Lease:
-        asked = self._clock.monotonic()
+        sent_monotonic_s = self._clock.monotonic()
         granted = await self._members.call(
             "lease",
             lambda member: member.lease.LeaseGrant,
             pb.LeaseGrantRequest(TTL=LEASE_SECONDS),
         )
-        return _Lease(granted.ID, asked + granted.TTL - MARGIN_SECONDS)
+        return _Lease(granted.ID, sent_monotonic_s + granted.TTL - MARGIN_SECONDS)
 
     async def _create(
         self, address: str, lease: _Lease, base: int, base_changed: int
     ) -> LeaderLease | None:
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "address": address,
             "replica": self._replica,
             "session": self._session,
@@ -199,7 +200,7 @@ class Election:
         }
         request = transaction(
             (created_at(self._keys.leader, 0), changed_at(self._keys.base, base_changed)),
-            [put(self._keys.leader, compact(said), lease.id)],
+            [put(self._keys.leader, compact(fields), lease.id)],
             [get(self._keys.leader)],
         )
         response = await self._members.call("txn", lambda member: member.kv.Txn, request)
@@ -227,12 +228,14 @@ class Election:
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(pause, left))):
                     await lost.wait()
-            asked = self._clock.monotonic()
-            if lost.is_set() or asked >= held.until:
+            sent_monotonic_s = self._clock.monotonic()
+            if lost.is_set() or sent_monotonic_s >= held.until:
                 return
             try:
-                held.until = asked + await self._renew(held.lease, held.until - asked)
-                pause = RENEW_SECONDS - (self._clock.monotonic() - asked)
+                held.until = sent_monotonic_s + await self._renew(
+                    held.lease, held.until - sent_monotonic_s
+                )
+                pause = RENEW_SECONDS - (self._clock.monotonic() - sent_monotonic_s)
             except LeaseGoneError:
                 return
             except StoreError as error:

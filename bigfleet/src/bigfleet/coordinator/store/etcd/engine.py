@@ -178,7 +178,7 @@ class EtcdStore:
                 PendingCommit(session.writing.new_name(), wipe=True),
                 changes_of(rows, ()),
                 head.mod_revision if head is not None else 0,
-                _NOBODY,
+                _NO_LEADER,
                 besides=[raised],
             )
         except DeposedError as error:
@@ -240,8 +240,8 @@ class EtcdStore:
         return self._session
 
 
-_NOBODY: Final = 0
-"""Instead of the revision a leader was elected at: nobody may lead."""
+_NO_LEADER: Final = 0
+"""Instead of the revision a leader was elected at: no replica may lead."""
 
 
 class _Session:

@@ -1,7 +1,7 @@
-"""Guarded writes: transactions that pass only while a certain leader, or nobody, leads.
+"""Guarded writes: transactions that pass only while a certain leader, or none, leads.
 
 What happens to an attempt whose answer got lost is found out by the next one: every commit leaves
-its own name in `head`. Only when somebody else has written since is it unknown, and said so.
+its own name in `head`. Only when another replica has written since is it unknown, and said so.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class GuardedWriter:
         try:
             await self.finish(replace(batch, mod_revision=revision), elected)
         except (StoreUnavailableError, StoreFullError, DeposedError) as error:
-            # It is committed; whoever writes next brings the rows up to it first.
-            _log.info("rows follow later: %s", error)
+            # It is committed; the next writer brings the rows up to it first.
+            _log.info("rows committed; they are copied by the next write: %s", error)
         return revision
 
     async def finish(self, batch: PendingCommit, elected: int) -> None:
@@ -127,7 +127,7 @@ class GuardedWriter:
             found = head.mod_revision if head is not None else 0
             if repeated and found != expected:
                 raise StoreUnavailableError(
-                    "etcd did not answer, and somebody else has written since: whether this was "
+                    "etcd did not answer, and another replica has written since: whether this was "
                     "written before is unknown; load again"
                 )
             _check_leader(leader, elected)
@@ -164,6 +164,6 @@ def _check_leader(leader: kv_pb2.KeyValue | None, elected: int) -> None:
     now = leader.create_revision if leader is not None else 0
     if now != elected:
         raise DeposedError(
-            f"the leader elected at {elected} no longer leads (now {now or 'nobody'}): nothing was "
-            "written; campaign again"
+            f"the leader elected at {elected} no longer leads (now {now or 'no replica'}): nothing "
+            "was written; campaign again"
         )

@@ -102,13 +102,13 @@ class LeaderRecord:
     @classmethod
     def of(cls, entry: kv_pb2.KeyValue) -> LeaderRecord:
         """What an entry says."""
-        said = fields_of(entry)
+        fields = fields_of(entry)
         try:
             return cls(
-                str(said["address"]),
-                str(said["replica"]),
-                str(said["session"]),
-                int(str(said["base"])),
+                str(fields["address"]),
+                str(fields["replica"]),
+                str(fields["session"]),
+                int(str(fields["base"])),
                 entry.create_revision,
                 entry.lease,
             )
@@ -119,12 +119,12 @@ class LeaderRecord:
 def fields_of(entry: kv_pb2.KeyValue) -> dict[str, object]:
     """The JSON object an entry holds."""
     try:
-        said = json.loads(entry.value)
+        fields = json.loads(entry.value)
     except ValueError as error:
         raise _foreign(entry) from error
-    if not isinstance(said, dict):
+    if not isinstance(fields, dict):
         raise _foreign(entry)
-    return said
+    return fields
 
 
 def number_of(entry: kv_pb2.KeyValue | None) -> int:

@@ -3,7 +3,7 @@
 A stream that breaks is taken up again at another member behind the last revision seen, so nothing
 is missed; when that revision has been compacted away, the key is read again. A stream may also
 fall silent without breaking, so the key is read every two seconds besides. When no member answers,
-nobody is known to lead.
+no leader is known.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class LeaderWatch:
         """No member could be read, or a stream broke: the next member may have a better one."""
         self._breaks += 1
         if not self._revision or self._breaks > self._members.count:
-            _log.warning("nobody is known to lead: %s", error)
+            _log.warning("no leader is known: %s", error)
             self._revision = 0
             self._leaders.show(None)
 

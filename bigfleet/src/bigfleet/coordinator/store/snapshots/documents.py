@@ -6,7 +6,7 @@ The same for every engine, and readable by a person:
      "sha256": ..., "tables": {"shards": {"a": {...}}, ...}}
 
 The checksum is that of the tables alone, written without spaces in the order of the document, so a
-document that somebody indented is still itself. Values come back as compact JSON of the same
+document that a person indented is still itself. Values come back as compact JSON of the same
 content. Where documents come from and go to is left to `exporting` and `restoring`.
 """
 
@@ -69,26 +69,28 @@ def encode(document: Document) -> Snapshot:
 def decode(data: bytes) -> Document:
     """The document of a text. SnapshotError says what is wrong with it and what to do."""
     try:
-        said = json.loads(data)
+        document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise SnapshotError(
             f"the snapshot is cut short or no JSON ({error}; {len(data)} bytes): {_REMEDY}"
         ) from None
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
-        raise SnapshotError(f"this is no snapshot of a coordinator (no format {FORMAT}): {_REMEDY}")
-    if said.get("version") != VERSION:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise SnapshotError(
-            f"the snapshot has version {said.get('version')!r}, this release reads {VERSION}: "
+            f"this is not a snapshot of a coordinator (no format {FORMAT}): {_REMEDY}"
+        )
+    if document.get("version") != VERSION:
+        raise SnapshotError(
+            f"the snapshot has version {document.get('version')!r}, this release reads {VERSION}: "
             "restore it with the release that wrote it; nothing was changed"
         )
-    tables = said.get("tables")
-    if not isinstance(tables, dict) or said.get("sha256") != _sha256(tables):
+    tables = document.get("tables")
+    if not isinstance(tables, dict) or document.get("sha256") != _sha256(tables):
         raise SnapshotError(f"the snapshot's rows are not those of its checksum: {_REMEDY}")
     return Document(
         _rows(tables),
-        term=_number(said, "term"),
-        revision=_number(said, "revision"),
-        taken_at=_number(said, "taken_at_unix_nanos"),
+        term=_number(document, "term"),
+        revision=_number(document, "revision"),
+        taken_at=_number(document, "taken_at_unix_nanos"),
     )
 
 
@@ -100,7 +102,7 @@ def _tables(rows: Iterable[StoredRow]) -> dict[str, dict[str, object]]:
         except (KeyError, ValueError) as error:
             raise SnapshotError(
                 f"row {row.table}/{row.key} cannot be written into a snapshot ({error}): its value "
-                "is no JSON; restore the last good export"
+                "is not JSON; restore the last good export"
             ) from None
     return tables
 
@@ -118,8 +120,8 @@ def _rows(tables: Mapping[str, object]) -> tuple[StoredRow, ...]:
     return tuple(rows)
 
 
-def _number(said: Mapping[str, object], name: str) -> int:
-    value = said.get(name)
+def _number(document: Mapping[str, object], name: str) -> int:
+    value = document.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
         raise SnapshotError(
             f"the snapshot's {name} is {value!r}, not a number from 0 to {_MOST}: {_REMEDY}"
@@ -138,4 +140,4 @@ def _compact(value: object) -> bytes:
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
     except ValueError as error:
-        raise SnapshotError(f"a value is no JSON that others could read: {error}") from None
+        raise SnapshotError(f"a value cannot be written as JSON: {error}") from None

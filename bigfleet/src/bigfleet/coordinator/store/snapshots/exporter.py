@@ -70,7 +70,7 @@ class Exports:
         if named is None:
             return 0.0
         last = datetime.strptime(named[1], _TIME).replace(tzinfo=UTC).timestamp()
-        # A file from the future must not keep exports away for ever.
+        # A file from the future must not keep exports away forever.
         return min(max(0.0, last + every - now / _NANOS), every)
 
 

@@ -1,4 +1,4 @@
-"""A snapshot back into a store that nobody leads: how to recover, and how to change the engine.
+"""A snapshot back into a store that no replica leads: how to recover, and how to change the engine.
 
 The document is read and checked whole before the store is touched, and an engine exchanges all rows
 in one step, so a restore that fails leaves what was there. The term never goes backwards: the next

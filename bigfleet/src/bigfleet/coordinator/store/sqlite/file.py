@@ -45,7 +45,7 @@ class SqliteFile:
     """An open file, locked against everybody else."""
 
     def __init__(self, directory: Path) -> None:
-        """Open or make the file in a directory. StoreLockedError: somebody else has it."""
+        """Open or make the file in a directory. StoreLockedError: another process has it."""
         self._path = directory / NAME
         self._one = threading.Lock()
         try:
@@ -63,11 +63,11 @@ class SqliteFile:
             raise
 
     def _connect(self) -> sqlite3.Connection:
-        with self._told():
+        with self._translated():
             make_file(self._path)
             db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         try:
-            with self._told():
+            with self._translated():
                 prepare(db, self._path)
         except BaseException:
             db.close()
@@ -76,7 +76,7 @@ class SqliteFile:
 
     def load(self) -> LoadedRows:
         """All rows and their revision."""
-        with self._one, self._told(), self._transaction("DEFERRED"):
+        with self._one, self._translated(), self._transaction("DEFERRED"):
             found = self._db.execute("SELECT tab, key, value, sum FROM rows").fetchall()
             for table, key, value, total in found:
                 if row_sum(table, key, value) != total:
@@ -85,12 +85,12 @@ class SqliteFile:
 
     def new_term(self) -> int:
         """Count a leadership; from now on only it may write."""
-        with self._one, self._told(), self._transaction("IMMEDIATE"):
+        with self._one, self._translated(), self._transaction("IMMEDIATE"):
             return self._set("term", self._number("term") + 1)
 
     def commit(self, changes: Changes, expected_revision: int, term: int) -> int:
         """Apply changes in one transaction; the new revision."""
-        with self._one, self._told(), self._transaction("IMMEDIATE"):
+        with self._one, self._translated(), self._transaction("IMMEDIATE"):
             if self._number("term") != term:
                 raise DeposedError(f"term {term} is over; campaign again")
             revision = self._number("revision")
@@ -109,7 +109,7 @@ class SqliteFile:
         self, rows: Sequence[StoredRow], term: int, revision: int, over: RestoreScope
     ) -> None:
         """Exchange all rows; later terms are above this one, later revisions above both."""
-        with self._one, self._told(), self._transaction("IMMEDIATE"):
+        with self._one, self._translated(), self._transaction("IMMEDIATE"):
             (present,) = self._db.execute("SELECT count(*) FROM rows").fetchone()
             if present and over is RestoreScope.NOTHING:
                 raise StoreNotEmptyError(
@@ -168,7 +168,7 @@ class SqliteFile:
             raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

@@ -39,7 +39,7 @@ class EtcdAddress:
         wrong = [endpoint for endpoint in endpoints if not _ENDPOINT.fullmatch(endpoint)]
         if not text.startswith(SCHEME) or not endpoints or wrong:
             raise StoreSettingsError(
-                f"--store {text!r}: {wrong[0] if wrong else 'no member'} is no host:port; write "
+                f"--store {text!r}: {wrong[0] if wrong else 'no member'} is not host:port; write "
                 "etcd://host:2379,host:2379[/prefix], without credentials"
             )
         if bool(username) != (password_file is not None):

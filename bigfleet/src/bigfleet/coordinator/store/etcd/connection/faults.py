@@ -37,7 +37,7 @@ _FULL: Final = (
     "--quota-backend-bytes, then `etcdctl alarm disarm`"
 )
 _TOO_LARGE: Final = "etcd refuses the size of a write: {}. Raise its --max-request-bytes to 1.5 MiB"
-_LOGIN: Final = "etcd lets nobody in: {}. Check the user name and the password file of the store"
+_LOGIN: Final = "etcd refused the login: {}. Check the user name and the password file of the store"
 _NO_LOGIN: Final = "etcd wants a log-in: {}. Give the store a user name and a password file"
 _RIGHTS: Final = "etcd: {}. Grant the store's user readwrite on its prefix"
 
@@ -79,7 +79,7 @@ def fault_of(error: grpc.aio.AioRpcError) -> StoreError:
     return StoreUnavailableError(f"etcd: {error.code().name}: {words}")
 
 
-def told(error: grpc.aio.AioRpcError) -> str:
+def error_words(error: grpc.aio.AioRpcError) -> str:
     """What a member said, for a message about several of them."""
     return f"{error.code().name}: {_words(error)}"
 

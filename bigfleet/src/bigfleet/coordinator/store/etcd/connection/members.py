@@ -22,9 +22,9 @@ from bigfleet.coordinator.store.call_metrics import StoreCallMeter
 from bigfleet.coordinator.store.errors import StoreUnavailableError
 from bigfleet.coordinator.store.etcd.connection.address import EtcdAddress
 from bigfleet.coordinator.store.etcd.connection.faults import (
+    error_words,
     fault_of,
     may_pass,
-    told,
     wants_new_token,
 )
 from bigfleet.coordinator.store.etcd.connection.login import Login
@@ -178,7 +178,7 @@ class EtcdMembers:
             raise fault_of(error) from error
         except asyncio.CancelledError:
             # Letting go of a former channel cancels its streams, which must not look as if
-            # whoever reads them had been cancelled.
+            # their reader had been cancelled.
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
@@ -204,7 +204,7 @@ class EtcdMembers:
             member = self._current()
             left = min(ATTEMPT_SECONDS, end - self._clock.monotonic())
             if left <= 0:
-                raise self._nobody(seconds, failures) from TimeoutError()
+                raise self._no_answer(seconds, failures) from TimeoutError()
             try:
                 await self._login.ensure(member.auth, left)
                 response = await once(member, left)
@@ -216,7 +216,7 @@ class EtcdMembers:
                 if not may_pass(error):
                     raise fault_of(error) from error
                 repeated = True
-                failures[member.endpoint] = told(error)
+                failures[member.endpoint] = error_words(error)
             else:
                 self._counting.term(response.header.raft_term)
                 return MemberResponse(response, repeated)
@@ -224,12 +224,12 @@ class EtcdMembers:
             if len(failures) == len(self._endpoints):
                 await asyncio.sleep(ROUND_PAUSE_SECONDS)
 
-    def _nobody(self, seconds: float, failures: dict[str, str]) -> StoreUnavailableError:
-        said = "; ".join(f"{endpoint}: {words}" for endpoint, words in failures.items())
-        said = said or "no time was left"
-        remedy = _TLS if "handshake failed" in said else _REACH
+    def _no_answer(self, seconds: float, failures: dict[str, str]) -> StoreUnavailableError:
+        problems = "; ".join(f"{endpoint}: {words}" for endpoint, words in failures.items())
+        problems = problems or "no time was left"
+        remedy = _TLS if "handshake failed" in problems else _REACH
         return StoreUnavailableError(
-            f"no etcd member answered within {seconds:.1f} s ({said}): {remedy}"
+            f"no etcd member answered within {seconds:.1f} s ({problems}): {remedy}"
         )
 
     def _current(self) -> MemberStubs:
@@ -242,7 +242,7 @@ class EtcdMembers:
         return self._stubs[self._at]
 
     def _leave(self, member: MemberStubs) -> None:
-        """Use the next member, unless somebody else has moved on already."""
+        """Use the next member, unless another call has moved on already."""
         if self._stubs[self._at] is member:
             self._at = (self._at + 1) % len(self._stubs)
 
