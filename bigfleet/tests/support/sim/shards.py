@@ -76,7 +76,7 @@ class Life:
 
     def reported(self, cluster: str) -> bool:
         """Whether it has heard of the cluster's demand, in this life."""
-        return self._shard is not None and self._shard.needs.heard(cluster)
+        return self._shard is not None and self._shard.needs.has_reported(cluster)
 
     def configured(self, cluster: str) -> int:
         """How many machines it counts as Configured for a cluster."""

@@ -260,7 +260,7 @@ def test_a_resource_heard_of_since_the_plan_changes_nothing() -> None:
     world = World()
     plan = world.living.plan(slots(2), [need()], NOW)
     plan.fleet.symbols.resources.of("example.com/new")
-    told = FailingCreates().told(plan, failing(), list(plan.fleet.ids).index)
+    told = FailingCreates().shown(plan, failing(), list(plan.fleet.ids).index)
     assert told.plan.missing(0) == {"cpu": 4000}
 
 
