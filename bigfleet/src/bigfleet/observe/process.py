@@ -20,11 +20,9 @@ class Clock(Protocol):
 
     def now(self) -> int:
         """Unix nanoseconds. May jump: use it for what is written down, not for measuring."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that only grow; the same count as the event loop's."""
-        ...
 
 
 class Offload(Protocol):
@@ -32,7 +30,6 @@ class Offload(Protocol):
 
     async def __call__(self, function: Callable[[], T]) -> T:
         """The function's answer, or its exception."""
-        ...
 
 
 class SystemClock:

@@ -16,8 +16,6 @@ class Dial(Protocol):
 
     async def __call__(self) -> Line:
         """A new line."""
-        ...
 
     async def close(self) -> None:
         """No more lines."""
-        ...

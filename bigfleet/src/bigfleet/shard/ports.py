@@ -28,15 +28,12 @@ class Disk(Protocol):
 
     def read(self, name: str) -> bytes | None:
         """The content of a file, None when there is none."""
-        ...
 
     def replace(self, name: str, content: bytes) -> None:
         """The file has this content and it is flushed, or it has its old content."""
-        ...
 
     def append(self, name: str, content: bytes) -> None:
         """The content is at the end of the file and flushed. A crash may leave a part of it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +51,9 @@ class Stream(Protocol):
     @property
     def identity(self) -> str | None:
         """The peer's single `bigfleet://` name; empty for none or several; None on plaintext."""
-        ...
 
     async def receive(self) -> pb.OperatorMessage | OversizedRollUp | None:
         """The next frame; None when the operator closed its side."""
-        ...
 
     async def send(self, message: pb.ShardMessage) -> None:
         """Hand over a frame; returns when the transport has taken it."""
-        ...

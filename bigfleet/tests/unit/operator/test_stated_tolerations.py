@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from bigfleet.model import Toleration
-from bigfleet.operator.errors import BadRequestError
 from bigfleet.operator.demand.requests import CapacityRequest, demand_of
-from bigfleet.operator.demand.rollup import RollUps
+from bigfleet.operator.demand.rollup import RollUpBuilder
+from bigfleet.operator.errors import UnreadableRequestError
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from kubeobjects import capacity_request, read
@@ -22,13 +22,13 @@ def request(name: str, *, controlled: bool = True, **spec: Any) -> CapacityReque
     return read(CapacityRequest, document)
 
 
-def sent(rollups: RollUps, timestamp: int = 1) -> capacity.ClusterCapacityNeeds:
+def sent(rollups: RollUpBuilder, timestamp: int = 1) -> capacity.ClusterCapacityNeeds:
     frame = rollups.build("c-1", timestamp, {}).frame
     return pb.OperatorMessage.FromString(frame).rollup
 
 
-def holding(*requests: CapacityRequest) -> RollUps:
-    rollups = RollUps("amd64", "linux")
+def holding(*requests: CapacityRequest) -> RollUpBuilder:
+    rollups = RollUpBuilder("amd64", "linux")
     for one in requests:
         rollups.put(one)
     return rollups
@@ -108,5 +108,5 @@ def test_tolerations_are_read_in_canonical_form() -> None:
 
 
 def test_a_toleration_that_cannot_be_spoils_its_request_alone() -> None:
-    with pytest.raises(BadRequestError, match="Exists takes no value"):
+    with pytest.raises(UnreadableRequestError, match="Exists takes no value"):
         demand_of(request("a", tolerations=[{"key": "a", "operator": "Exists", "value": "b"}]))

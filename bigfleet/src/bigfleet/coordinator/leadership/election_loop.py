@@ -45,15 +45,12 @@ class ElectionCounts(LeaderCounts, Protocol):
 
     def leading(self, leads: bool) -> None:
         """Whether this replica leads."""
-        ...
 
     def leader_known(self, known: bool) -> None:
         """Whether there is a leader."""
-        ...
 
     def leader_changed(self, term: int) -> None:
         """There is another leader."""
-        ...
 
 
 class ElectionLoop:

@@ -45,19 +45,15 @@ class LeaderCounts(Protocol):
 
     def applied(self, outcome: str) -> None:
         """success, error or fsm_error."""
-        ...
 
     def entries(self, tables: Mapping[str, int]) -> None:
         """Rows of each table."""
-        ...
 
     def shards(self, registered: Mapping[str, object]) -> None:
         """Who is registered."""
-        ...
 
     def pending_instructions(self, shard: str, count: int) -> None:
         """So many wait."""
-        ...
 
 
 class LeaderState:

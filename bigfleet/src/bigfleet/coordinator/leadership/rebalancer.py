@@ -21,19 +21,15 @@ class Rebalancer(Protocol):
 
     async def run(self, leader_state: LeaderState) -> None:
         """Take up the stored moves and plan new ones, until cancelled."""
-        ...
 
     def reported(self, leader_state: LeaderState, report: ReceivedReport) -> None:
         """A shard's report was taken; its acknowledgements come after."""
-        ...
 
     def acknowledged(self, leader_state: LeaderState, ended: EndedInstruction) -> None:
         """A shard said how an instruction went. Also for those outside of a move."""
-        ...
 
     def moves(self, leader_state: LeaderState) -> Sequence[Move]:
         """All moves that are known, in the order they were planned."""
-        ...
 
 
 class NoRebalancer:

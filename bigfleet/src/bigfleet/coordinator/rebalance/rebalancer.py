@@ -46,23 +46,18 @@ class RebalanceCounts(Protocol):
 
     def move(self, tier: str, outcome: str) -> None:
         """planned, done or abandoned."""
-        ...
 
     def machines_moved(self, tier: str, count: int) -> None:
         """Their owner really changed."""
-        ...
 
     def move_suppressed(self, reason: str) -> None:
         """A shortfall was not acted on."""
-        ...
 
     def sweep(self, seconds: float) -> None:
         """A round took so long."""
-        ...
 
     def adopted(self, seconds: float) -> None:
         """From the escalated shortfall until its recipient had the machines."""
-        ...
 
 
 class FleetRebalancer:

@@ -28,11 +28,9 @@ class ReportCounts(Protocol):
 
     def shard_reported(self, shard: str) -> None:
         """A report was taken."""
-        ...
 
     def address_refused(self) -> None:
         """A shard's address cannot be dialled: it is stored empty."""
-        ...
 
 
 async def handle_report(

@@ -94,19 +94,15 @@ class StateStore(Protocol):
 
     async def open(self) -> None:
         """Connect, or open the file. StoreUnavailableError leaves it closed: try again."""
-        ...
 
     async def campaign(self, address: str) -> Leadership:
         """Wait until this replica leads; others are told this address. Cancelling withdraws."""
-        ...
 
     async def resign(self, leadership: Leadership) -> None:
         """Let another replica lead at once. Sets `lost`. Never raises: the lease ends anyway."""
-        ...
 
     async def load(self) -> LoadedRows:
         """All rows, not older than any commit that was acknowledged before the call."""
-        ...
 
     async def commit(
         self,
@@ -123,16 +119,13 @@ class StateStore(Protocol):
         absent is fine. Any number of rows; an engine that has to split them into several
         transactions of its own makes sure that a reader of `load` sees all or none.
         """
-        ...
 
     def leader(self) -> Leader | None:
         """Who leads, as last seen by `watch` or `campaign`; None when no leader is known."""
-        ...
 
     def watch(self) -> AsyncIterator[Leader | None]:
         """Who leads: first as it is, then every change, until cancelled. Survives the store being
         away (then None) and compactions."""
-        ...
 
     async def snapshot(self, leadership: Leadership) -> Snapshot:
         """A document of everything as it stands now, with the term and the revision.
@@ -140,11 +133,9 @@ class StateStore(Protocol):
         SnapshotMissingError: there is nothing yet to take one of. SnapshotError: it cannot be
         encoded. StoreUnavailableError: it cannot be read.
         """
-        ...
 
     async def close(self) -> None:
         """Let go of everything, leadership included."""
-        ...
 
 
 class RestoreScope(enum.Enum):
@@ -165,7 +156,6 @@ class Restorable(Protocol):
         StoreNotEmptyError: there are rows and nothing may be written over. StoreLockedError: a
         coordinator leads. In both cases nothing was changed.
         """
-        ...
 
 
 class StoreCounts(Protocol):
@@ -173,15 +163,12 @@ class StoreCounts(Protocol):
 
     def store_call(self, op: str, seconds: float) -> None:
         """get, range, put, txn or lease took so long."""
-        ...
 
     def store_error(self, op: str, reason: str) -> None:
         """timeout, unavailable, conflict, no_space or other."""
-        ...
 
     def store_term(self, term: int) -> None:
         """The store's own consensus term."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

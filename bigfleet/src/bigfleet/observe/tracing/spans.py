@@ -47,19 +47,15 @@ class Spans(Protocol):
 
     def keeps(self, trace: int) -> bool:
         """Whether spans of this trace are recorded."""
-        ...
 
     def child(self, parent: SpanRef) -> SpanRef:
         """A span that begins now, in the trace of another."""
-        ...
 
     def record(self, span: Span) -> None:
         """A span is over."""
-        ...
 
     def close(self) -> None:
         """Send what waits, for a few seconds at most."""
-        ...
 
 
 def open_spans(

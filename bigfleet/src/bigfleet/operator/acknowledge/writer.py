@@ -33,7 +33,6 @@ class AcknowledgeMetrics(Protocol):
 
     def acknowledged(self, count: int, seconds: float) -> None:
         """A batch was written."""
-        ...
 
 
 class Acknowledger:

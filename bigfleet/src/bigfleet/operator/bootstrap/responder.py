@@ -30,7 +30,6 @@ class BootstrapMetrics(Protocol):
 
     def bootstrap_answered(self, outcome: str) -> None:
         """success, unsatisfiable or error."""
-        ...
 
 
 class Bootstrap:

@@ -157,13 +157,13 @@ class RequestDemand:
     tolerations: tuple[Toleration, ...] | None = None
     """None where the request does not say; `with_tolerations` brings them into the profile."""
 
-    def with_tolerations(self) -> Demand:
+    def with_tolerations(self) -> RequestDemand:
         """The same with its tolerations in the profile."""
         if not self.tolerations:
             return self
         return replace(self, profile=_tolerant(self.profile, self.tolerations))
 
-    def without_tolerations(self) -> Demand:
+    def without_tolerations(self) -> RequestDemand:
         """The same with none of them in the profile."""
         if not self.profile.tolerations:
             return self

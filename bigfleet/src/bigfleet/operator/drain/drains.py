@@ -39,7 +39,6 @@ class DrainMetrics(EvictionMetrics, Protocol):
 
     def drained(self, outcome: str) -> None:
         """drained, deadline, node_gone or cancelled."""
-        ...
 
 
 @dataclass(slots=True, eq=False)

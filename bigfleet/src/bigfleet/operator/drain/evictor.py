@@ -32,7 +32,6 @@ class Evictor(Protocol):
 
     def evict(self, pod: str, namespace: str, *, uid: str = "") -> Coroutine[None, None, Eviction]:
         """What the API server says to it."""
-        ...
 
 
 class EvictionMetrics(Protocol):
@@ -40,7 +39,6 @@ class EvictionMetrics(Protocol):
 
     def evicted(self, outcome: str) -> None:
         """success, blocked, gone or error."""
-        ...
 
 
 _OUTCOMES: Final = {

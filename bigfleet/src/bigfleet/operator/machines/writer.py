@@ -46,11 +46,9 @@ class UpcomingNodeMetrics(Protocol):
 
     def upcoming_node_written(self, op: str, outcome: str, seconds: float) -> None:
         """One write ended."""
-        ...
 
     def node_state_updated(self, phase: str, seconds: float) -> None:
         """From a frame to what it led to."""
-        ...
 
 
 class UpcomingNodeWriter:

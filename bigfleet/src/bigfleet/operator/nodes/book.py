@@ -25,11 +25,9 @@ class MachineDirectory(Protocol):
 
     def get(self, machine_id: str) -> MachineNodeState | None:
         """One of them."""
-        ...
 
     def all(self) -> list[MachineNodeState]:
         """Every one."""
-        ...
 
 
 class PodOnNode:

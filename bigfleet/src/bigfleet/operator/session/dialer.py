@@ -20,11 +20,9 @@ class Listener(Protocol):
 
     def closed(self) -> None:
         """A session that had been greeted ended."""
-        ...
 
     def reconnecting(self) -> None:
         """Another attempt is made after a session ended or failed."""
-        ...
 
 
 class Connection:

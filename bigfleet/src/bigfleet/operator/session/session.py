@@ -43,48 +43,37 @@ class SessionDelegate(Protocol):
 
     def hello(self) -> pb.Hello:
         """Who calls."""
-        ...
 
     def roll_up(self, *, comparisons: bool) -> Built:
         """All demand, as it is now."""
-        ...
 
     def rolled_up(self, built: Built, seconds: float) -> None:
         """A roll-up was handed over, which took so long."""
-        ...
 
     @property
     def has_comparisons(self) -> bool:
         """Whether any row uses Gt or Lt."""
-        ...
 
     def taken(self, timestamp: int) -> None:
         """The shard took this roll-up."""
-        ...
 
     def rejected(self, reason: str) -> None:
         """The shard refused a roll-up."""
-        ...
 
     def not_expressible(self) -> None:
         """This shard cannot be told of rows with Gt or Lt."""
-        ...
 
     def hear(self, message: pb.ShardMessage) -> None:
         """A frame of the shard other than an acknowledgement."""
-        ...
 
     def observations(self, *, full: bool) -> pb.NodeObservations | None:
         """What the nodes look like; None when there is nothing new."""
-        ...
 
     def dropped(self) -> None:
         """An answer was lost to a full outbox."""
-        ...
 
     def greeted(self) -> None:
         """The shard has answered the Hello: the session is open."""
-        ...
 
 
 class ShardSession:

@@ -61,15 +61,12 @@ class Traces(Protocol):
 
     def decided(self, orders: Sequence[Order], cycle: int) -> None:
         """These orders were taken."""
-        ...
 
     def doing(self, order: Order) -> AbstractContextManager[None]:
         """Around carrying an order out."""
-        ...
 
     def ended(self, order: Order, outcome: str, error: str) -> None:
         """An order has its outcome."""
-        ...
 
 
 class NoTraces:

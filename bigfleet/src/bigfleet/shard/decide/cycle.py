@@ -67,19 +67,15 @@ class Inputs(Protocol):
 
     async def demand(self, carry: Carry) -> Demand:
         """All demand, with what is known of the clusters."""
-        ...
 
     def policy(self) -> Policy:
         """The settings of this cycle."""
-        ...
 
     async def carried_over(self, carry: Carry) -> Carry:
         """The carry with what failed since the last cycle, in the numbers that hold now."""
-        ...
 
     async def merge(self) -> int:
         """Merge provider answers that have arrived; how many machines changed."""
-        ...
 
 
 class Outputs(Protocol):
@@ -87,15 +83,12 @@ class Outputs(Protocol):
 
     def permit(self, orders: Sequence[Order], policy: Policy, capped: int) -> AdmittedOrders:
         """What rails let through and what not; so many more reclaims the cap held back."""
-        ...
 
     def show(self, outcome: CycleOutcome) -> int:
         """Ledger, views, hints, verdicts, gauges; how many rows are shown as unmet."""
-        ...
 
     def finished(self, record: CycleRecord) -> None:
         """The cycle is over."""
-        ...
 
 
 class OrderQueue(Protocol):
@@ -103,7 +96,6 @@ class OrderQueue(Protocol):
 
     def enqueue(self, orders: Sequence[Order], cycle: int) -> EnqueueResult:
         """Queue the orders of a cycle; the accepted ones hold their machines."""
-        ...
 
 
 @dataclass

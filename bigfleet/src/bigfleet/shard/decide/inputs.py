@@ -32,27 +32,21 @@ class MergeMetrics(Protocol):
 
     def machine_lost(self, capacity_type: CapacityType) -> None:
         """machines_lost_total."""
-        ...
 
     def state_jump(self) -> None:
         """state_jumps_total."""
-        ...
 
     def machine_rejected(self, reason: str) -> None:
         """machines_rejected_total."""
-        ...
 
     def provider_merged(self, provider: str, region: str) -> None:
         """provider_reconcile_age_seconds."""
-        ...
 
     def removals_held(self, provider: str, region: str, count: int) -> None:
         """provider_removals_held."""
-        ...
 
     def provider_gone(self, provider: str, region: str) -> None:
         """The two of a provider that is not asked any more."""
-        ...
 
 
 @dataclass

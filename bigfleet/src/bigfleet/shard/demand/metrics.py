@@ -10,20 +10,15 @@ class RollUpMetrics(Protocol):
 
     def rollup_accepted(self, cluster: str) -> None:
         """A roll-up was applied."""
-        ...
 
     def rollup_rejected(self, cluster: str) -> None:
         """A roll-up was refused whole."""
-        ...
 
     def rollup_over_limit(self, cluster: str, limit: str) -> None:
         """A roll-up was refused because it is beyond this limit."""
-        ...
 
     def rollup_quarantined(self, cluster: str, held: bool) -> None:
         """Whether the cluster's newest roll-up is held."""
-        ...
 
     def rollup_ingest(self, seconds: float) -> None:
         """A roll-up was decoded, checked and compared."""
-        ...

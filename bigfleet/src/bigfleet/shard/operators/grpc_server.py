@@ -43,7 +43,6 @@ class StreamServer(Protocol):
 
     async def serve(self, stream: Stream) -> None:
         """Serve one stream to its end."""
-        ...
 
 
 class GrpcStream:

@@ -10,8 +10,6 @@ class SessionMetrics(Protocol):
 
     def session_event(self, event: str, active: int) -> None:
         """A session was installed, removed or replaced; so many are open now."""
-        ...
 
     def session_identity_rejected(self) -> None:
         """A certificate did not fit the cluster id."""
-        ...

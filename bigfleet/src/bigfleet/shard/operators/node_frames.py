@@ -14,11 +14,9 @@ class Nodes(Protocol):
 
     def node_name(self, machine_id: str) -> str:
         """What a machine's node is called; empty while no cluster reported it."""
-        ...
 
     def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> NodeFindings:
         """Take an observation; what it shows that is not as it should be."""
-        ...
 
 
 def nodes_seen(observations: pb.NodeObservations) -> list[NodeSeen]:

@@ -47,15 +47,12 @@ class NodeSource(Protocol):
 
     def get(self, machine_id: str) -> Machine | None:
         """A machine as it is known now."""
-        ...
 
     def bound(self, cluster: str) -> list[str]:
         """The machines bound to a cluster or stamped for it."""
-        ...
 
     def busy(self, machine_id: str) -> bool:
         """Whether an action on a machine is queued or running."""
-        ...
 
 
 class Lines(Protocol):
@@ -63,15 +60,12 @@ class Lines(Protocol):
 
     def connected(self, cluster: str) -> bool:
         """Whether a cluster can be told something now."""
-        ...
 
     def send(self, cluster: str, message: pb.ShardMessage, key: str = "") -> bool:
         """Queue a frame for a cluster; whether a session took it."""
-        ...
 
     def feed(self, cluster: str, machine_id: str) -> None:
         """Tell a cluster of a machine when there is room, as it is then."""
-        ...
 
 
 def concerns(machine: Machine | None) -> str:

@@ -37,35 +37,28 @@ class SessionHost(Protocol):
 
     def hello_ack(self) -> shard_pb2.ShardMessage:
         """The answer to a Hello."""
-        ...
 
     async def turn(self) -> None:
         """Returns when something that is in no hurry may be done."""
-        ...
 
     def frame_now(self, cluster: str, machine_id: str) -> shard_pb2.ShardMessage | None:
         """What a cluster is told of a machine at this moment, if anything."""
-        ...
 
     async def take_rollup(
         self, session: OperatorSession, rollup: capacity_pb2.ClusterCapacityNeeds
     ) -> shard_pb2.Acknowledgement | None:
         """Take a roll-up and answer it."""
-        ...
 
     def refuse_rollup(
         self, cluster: str, reason: str, timestamp: int = 0, limit: str = ""
     ) -> shard_pb2.Acknowledgement:
         """Count and log a roll-up that is not looked at; `limit` is the one that it exceeds."""
-        ...
 
     def reclaim_acked(self, cluster: str, ack: shard_pb2.ReclaimAck) -> None:
         """An operator says how far a reclaim has come."""
-        ...
 
     def nodes_observed(self, session: OperatorSession, seen: shard_pb2.NodeObservations) -> None:
         """An operator says what it sees of its nodes."""
-        ...
 
 
 class OperatorSession:

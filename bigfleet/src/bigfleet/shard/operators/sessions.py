@@ -64,20 +64,16 @@ class RollUpReceiver(Protocol):
         wanted: Callable[[], bool],
     ) -> shard_pb2.Acknowledgement | None:
         """Take a roll-up and answer it; None when `wanted` said no meanwhile."""
-        ...
 
     @property
     def max_rows(self) -> int:
         """How many rows one cluster may ask for."""
-        ...
 
     def refuse(self, cluster: str, reason: str, limit: str = "") -> str:
         """Count and log a roll-up that is not read; the reason as its operator is told it."""
-        ...
 
     def forget(self, cluster: str) -> None:
         """A cluster is gone for good, and its demand with it."""
-        ...
 
 
 class Sessions:

@@ -32,7 +32,6 @@ class Building(Protocol):
 
     def build(self, revision: int, acks: Iterable[pb.InstructAck]) -> pb.ShardReport:
         """A report without its number."""
-        ...
 
 
 class InstructionReceiver(Protocol):
@@ -41,11 +40,9 @@ class InstructionReceiver(Protocol):
     @property
     def revision(self) -> int:
         """Of the assignments held."""
-        ...
 
     async def take(self, answer: pb.ReportAck) -> list[pb.InstructAck]:
         """What became of each instruction."""
-        ...
 
 
 class ReportMetrics(Protocol):
@@ -53,7 +50,6 @@ class ReportMetrics(Protocol):
 
     def coordinator_report(self, outcome: str) -> None:
         """success, not_leader or error."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

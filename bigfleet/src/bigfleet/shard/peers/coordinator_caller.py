@@ -27,11 +27,9 @@ class Caller(Protocol):
 
     async def report(self, address: str, report: pb.ShardReport, seconds: float) -> pb.ReportAck:
         """The answer, or a ReportError; longer than `seconds` is DEADLINE_EXCEEDED."""
-        ...
 
     async def close(self) -> None:
         """No more calls."""
-        ...
 
 
 class GrpcCaller:

@@ -27,15 +27,12 @@ class DomainTable(Protocol):
 
     async def assign(self, domains: Domains) -> None:
         """The coordinator's whole table."""
-        ...
 
     async def assign_domain(self, domain: Domain) -> None:
         """One more."""
-        ...
 
     async def unassign_domain(self, domain: Domain) -> None:
         """One less."""
-        ...
 
 
 class InstructionMetrics(Protocol):
@@ -43,11 +40,9 @@ class InstructionMetrics(Protocol):
 
     def coordinator_term(self, term: int) -> None:
         """The highest term seen."""
-        ...
 
     def instruction(self, kind: str, outcome: str) -> None:
         """done, failed, stale_term or duplicate."""
-        ...
 
 
 class Instructions:

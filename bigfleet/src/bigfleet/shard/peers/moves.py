@@ -37,15 +37,12 @@ class MovableMachines(promises.ReservableMachines, Protocol):
 
     def hold(self, machine_id: str) -> bool:
         """Keep others off it."""
-        ...
 
     def free(self, machine_id: str) -> object:
         """Let others at it again."""
-        ...
 
     def vanish(self, machine_id: str) -> object:
         """It is not this shard's any more."""
-        ...
 
 
 class OwnershipRecord(Protocol):
@@ -54,19 +51,15 @@ class OwnershipRecord(Protocol):
     @property
     def transfers(self) -> tuple[Transfer, ...]:
         """What is not settled."""
-        ...
 
     async def give(self, move_id: str, machine_ids: Iterable[str]) -> None:
         """Another shard's from now on."""
-        ...
 
     async def receive(self, move_id: str, machine_ids: Iterable[str]) -> None:
         """This shard's from now on."""
-        ...
 
     async def settle(self, move_id: str) -> None:
         """Need not be reported any more."""
-        ...
 
 
 Preempt = Callable[[str, int], None]

@@ -25,11 +25,9 @@ class ReservableMachines(Protocol):
 
     def get(self, machine_id: str) -> Machine | None:
         """A machine of this shard."""
-        ...
 
     def reserve(self, machine_id: str, reserved: bool) -> object:
         """Keep it for another shard, or end that."""
-        ...
 
 
 class Promises:

@@ -47,27 +47,22 @@ class LedgerEntry(Protocol):
     @property
     def profile(self) -> Profile:
         """What is asked for."""
-        ...
 
     @property
     def deficit(self) -> Resources:
         """What is missing, over all needs of the profile."""
-        ...
 
     @property
     def min_unit(self) -> Resources:
         """What each machine must be able to host."""
-        ...
 
     @property
     def age_cycles(self) -> int:
         """Cycles in a row, the first being 1."""
-        ...
 
     @property
     def clusters(self) -> Sequence[str]:
         """Who asks."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,43 +60,33 @@ class AdminTarget(Protocol):
 
     def state(self) -> ShardState:
         """How it is doing."""
-        ...
 
     def has_session(self, cluster: str) -> bool:
         """Whether the cluster's operator is connected."""
-        ...
 
     def knows_cluster(self, cluster: str) -> bool:
         """Whether it has demand or machines of this cluster."""
-        ...
 
     def machine(self, machine_id: str) -> Machine | None:
         """One machine as it is now."""
-        ...
 
     async def pause(self, reason: str) -> None:
         """Execute nothing until resumed."""
-        ...
 
     async def resume(self) -> None:
         """Execute again."""
-        ...
 
     async def forget_cluster(self, cluster: str) -> None:
         """Drop its demand and open its machines to reclaim."""
-        ...
 
     def check_acting(self, provider: str) -> None:
         """NotActingError where nothing is done to this provider's machines now."""
-        ...
 
     async def drain_machine(self, machine_id: str) -> None:
         """Reclaim a Configured machine now, else DrainRefusedError."""
-        ...
 
     async def exclude_machine(self, machine_id: str, excluded: bool) -> None:
         """Keep a machine out of every decision, or let it in again."""
-        ...
 
 
 class ShardAdminServicer(rpc.ShardAdminServicer):

@@ -42,33 +42,26 @@ class Readable(Protocol):
     @property
     def shard_id(self) -> str:
         """Who it is."""
-        ...
 
     @property
     def decisions(self) -> Decisions:
         """The last decisions."""
-        ...
 
     def need_views(self) -> NeedViews | None:
         """The explanation of the last finished cycle; None before the first."""
-        ...
 
     @property
     def explanations(self) -> NeedExplanations:
         """What blocks unmet needs and what would help."""
-        ...
 
     def fleet(self) -> MachineColumns:
         """The machines as they are now."""
-        ...
 
     def machine(self, machine_id: str) -> Machine | None:
         """One machine as it is now."""
-        ...
 
     def demand(self) -> Demand:
         """The demand as it is now."""
-        ...
 
 
 class ShardReadServicer(rpc.ShardReadServicer):

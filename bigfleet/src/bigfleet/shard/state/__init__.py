@@ -1,6 +1,7 @@
 """The files of a shard's data directory: what outlives a restart.
 
     data_dir            all of them, read before anything is begun
+    state_file          one value in a file that is replaced as a whole; sets of ids
     disk                the directory on a real disk: files that are whole or untouched
     shard_id            whose the directory is
     epoch               the number by which providers tell processes of one shard apart

@@ -13,11 +13,11 @@ import zlib
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from google.protobuf.message import DecodeError
-
 from bigfleet.observe.process import Offload
 from bigfleet.provider import Providers, ProviderSite, SiteError
+from bigfleet.shard.errors import DataFileError
 from bigfleet.shard.ports import Disk
+from bigfleet.shard.state.state_file import StateFile
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 FILE: Final = "assignments"
@@ -25,6 +25,7 @@ _MARK: Final = b"BFA1"
 """Begins a file with a checksum. No message of ours begins with these bytes, so a file of an older
 release, which is the message alone, is known by their absence."""
 _SUM_BYTES: Final = 4
+_REMEDY: Final = "restore the file from a backup while the coordinator is away"
 _log = logging.getLogger(__name__)
 
 
@@ -36,7 +37,7 @@ class Assignments:
     ) -> None:
         self._shard_id = shard_id
         self._fixed = {site.name: site for site in fixed}
-        self._disk = disk
+        self._file = StateFile(disk, FILE, _encoded, _decoded, _REMEDY)
         self._offload = offload
         self._now = pb.ShardAssignments()
         self._changed = asyncio.Event()
@@ -44,17 +45,14 @@ class Assignments:
 
     def load(self) -> None:
         """What was assigned before the restart. Blocking."""
-        content = self._disk.read(FILE)
-        if content is None:
-            return
         try:
-            self._now = _read(content)
-        except (DecodeError, ValueError) as error:
+            self._now = self._file.load() or self._now
+        except DataFileError as error:
             _log.error(
                 "assignments in the data directory cannot be used; until the coordinator sends "
-                "them again, only the providers given by flags are dialled: restore the file from "
-                "a backup while the coordinator is away",
-                extra={"file": FILE, "bytes": len(content), "error": str(error)},
+                "them again, only the providers given by flags are dialled: %s",
+                error,
+                extra={"file": FILE, "bytes": self._file.size, "error": str(error.__cause__)},
             )
 
     @property
@@ -93,17 +91,20 @@ class Assignments:
             self._changed.clear()
             await providers.use(self.sites())
             changed()
-            body = self._now.SerializeToString()
-            if body:
-                content = _MARK + zlib.crc32(body).to_bytes(_SUM_BYTES) + body
+            if self._now.ByteSize():
                 try:
-                    await self._offload(lambda content=content: self._disk.replace(FILE, content))  # type: ignore[misc]
+                    await self._file.write(self._now, self._offload)
                 except OSError as error:
                     _log.warning("assignments are not written: %s", error)
 
 
-def _read(content: bytes) -> pb.ShardAssignments:
-    """What a file says; ValueError where it is not what was written."""
+def _encoded(assignments: pb.ShardAssignments) -> bytes:
+    body = assignments.SerializeToString()
+    return _MARK + zlib.crc32(body).to_bytes(_SUM_BYTES) + body
+
+
+def _decoded(content: bytes) -> pb.ShardAssignments:
+    """ValueError where it is not what was written."""
     if not content:
         raise ValueError("the file is empty")
     if not content.startswith(_MARK):

@@ -9,7 +9,7 @@ from bigfleet.observe.process import Clock, Offload
 from bigfleet.provider import ProviderSite
 from bigfleet.shard.ports import Disk
 from bigfleet.shard.state.assignments import Assignments
-from bigfleet.shard.state.departed_clusters import Forgotten
+from bigfleet.shard.state.departed_clusters import DepartedClusters
 from bigfleet.shard.state.disk_health import DiskHealth
 from bigfleet.shard.state.done_instructions import DoneInstructions
 from bigfleet.shard.state.epoch import next_epoch
@@ -43,7 +43,7 @@ class DataDirectory:
         self.restamps = Restamps(disk, offload)
         self.remembered = DoneInstructions(disk, offload)
         self.excluded = ExcludedMachines(disk, offload)
-        self.forgotten = Forgotten(disk, offload)
+        self.forgotten = DepartedClusters(disk, offload)
         self.pause = Pause(disk, offload, show_pause)
         self.assignments = Assignments(shard_id, providers, disk, offload)
 

@@ -14,14 +14,21 @@ import msgspec
 
 from bigfleet.observe.process import Offload
 from bigfleet.shard.ports import Disk
-from bigfleet.shard.state.errors import RememberedError
+from bigfleet.shard.state.errors import DoneInstructionsError
 from bigfleet.shard.state.ownership import TransferRole
+from bigfleet.shard.state.state_file import StateFile
 
 FILE: Final = "instructions"
 _MOST_KEPT: Final = 1_024
 """Entries in the file, the newest."""
 _MOST_KNOWN: Final = 100_000
 """Ids known to the process."""
+
+
+_REMEDY: Final = (
+    "restore it from a backup, or remove it once the coordinator lists no unfinished moves "
+    "(bigfleetctl moves)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +47,16 @@ class DoneInstructions:
     """What was done. `load` first."""
 
     def __init__(self, disk: Disk, offload: Offload) -> None:
-        self._disk, self._offload = disk, offload
+        self._file = StateFile(
+            disk, FILE, msgspec.json.encode, _decoded, _REMEDY, DoneInstructionsError
+        )
+        self._offload = offload
         self._done: dict[str, Done] = {}
         self._kept: list[Done] = []
 
     def load(self) -> None:
         """Read the file. Blocking."""
-        content = self._disk.read(FILE)
-        if content is None:
-            return
-        try:
-            self._kept = msgspec.json.decode(content, type=list[Done])
-        except msgspec.MsgspecError as error:
-            raise RememberedError(
-                f"the file {FILE!r} in the data directory cannot be read ({error}): restore it "
-                "from a backup, or remove it once the coordinator lists no unfinished moves "
-                "(bigfleetctl moves)"
-            ) from error
+        self._kept = self._file.load() or []
         self._done = {done.instruction_id: done for done in self._kept}
 
     def get(self, instruction_id: str) -> Done | None:
@@ -84,9 +84,12 @@ class DoneInstructions:
         """An instruction is done; one that named machines is in the file when this returns."""
         if done.machine_ids:
             kept = [*self._kept, done][-_MOST_KEPT:]
-            content = msgspec.json.encode(kept)
-            await self._offload(lambda: self._disk.replace(FILE, content))
+            await self._file.write(kept, self._offload)
             self._kept = kept
         self._done[done.instruction_id] = done
         while len(self._done) > _MOST_KNOWN:
             del self._done[next(iter(self._done))]
+
+
+def _decoded(content: bytes) -> list[Done]:
+    return msgspec.json.decode(content, type=list[Done])

@@ -12,10 +12,15 @@ from typing import Final
 
 from bigfleet.shard.ports import Disk
 from bigfleet.shard.state.errors import EpochError
+from bigfleet.shard.state.state_file import StateFile
 
 FILE: Final = "epoch"
 _MOST: Final = 2**63 - 1
 _DIGITS: Final = len(str(_MOST))
+_REMEDY: Final = (
+    "write a decimal number above every epoch this shard has used into it (metric "
+    "bigfleet_shard_epoch), or remove it to start from the time of day, or start with --epoch N"
+)
 _SECOND: Final = 1_000_000_000
 _log = logging.getLogger(__name__)
 
@@ -25,8 +30,9 @@ def next_epoch(disk: Disk, now: int, override: int | None = None) -> int:
 
     Blocking; the disk's own errors pass through.
     """
-    epoch = _checked_override(override) if override is not None else _after(disk.read(FILE), now)
-    disk.replace(FILE, f"{epoch}\n".encode())
+    file = StateFile(disk, FILE, _encoded, _decoded, _REMEDY, EpochError)
+    epoch = _checked_override(override) if override is not None else _after(file.load(), now)
+    file.replace(epoch)
     return epoch
 
 
@@ -36,22 +42,25 @@ def _checked_override(epoch: int) -> int:
     return epoch
 
 
-def _after(content: bytes | None, now: int) -> int:
-    if content is None:
-        epoch = max(1, now // _SECOND)
-        _log.warning(
-            "no epoch file: starting from the time of day; if this shard ran here before, "
-            "its volume was lost",
-            extra={"epoch": epoch},
-        )
-        return epoch
+def _after(last: int | None, now: int) -> int:
+    if last is not None:
+        return last + 1
+    epoch = max(1, now // _SECOND)
+    _log.warning(
+        "no epoch file: starting from the time of day; if this shard ran here before, "
+        "its volume was lost",
+        extra={"epoch": epoch},
+    )
+    return epoch
+
+
+def _encoded(epoch: int) -> bytes:
+    return f"{epoch}\n".encode()
+
+
+def _decoded(content: bytes) -> int:
     text = content.strip()
-    # isdigit on bytes knows ASCII digits only.
+    # isdigit on bytes knows ASCII digits only. The last epoch there is has no successor.
     if not text.isdigit() or len(text) > _DIGITS or int(text) >= _MOST:
-        raise EpochError(
-            f"the file {FILE!r} in the data directory holds {content[:40]!r}, which is not an "
-            "epoch: write a decimal number above every epoch this shard has used into it (metric "
-            "bigfleet_shard_epoch), or remove it to start from the time of day, or start with "
-            "--epoch N"
-        )
-    return int(text) + 1
+        raise ValueError(f"it holds {content[:40]!r}, which is not an epoch")
+    return int(text)

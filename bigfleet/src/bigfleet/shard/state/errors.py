@@ -1,9 +1,9 @@
 """What keeps a shard from starting with what it remembers.
 
     ReconcileError
-    ├── EpochError        the epoch file cannot be read as a number, or has no next one
-    ├── OwnershipError    the ownership file cannot be read
-    └── RememberedError   the file of instructions done cannot be read
+    ├── EpochError            the epoch file cannot be read as a number, or has no next one
+    ├── OwnershipError        the ownership file cannot be read
+    └── DoneInstructionsError the file of instructions done cannot be read
 
 A damaged journal is none of these: what it held is a hint, and the shard starts without it.
 """
@@ -23,5 +23,5 @@ class OwnershipError(ReconcileError):
     """It is not known which machines are this shard's."""
 
 
-class RememberedError(ReconcileError):
+class DoneInstructionsError(ReconcileError):
     """The file of instructions done cannot be read."""

@@ -29,6 +29,7 @@ from bigfleet.model.machine import LABEL_CAPACITY_TYPE, LABEL_INSTANCE_TYPE, LAB
 from bigfleet.observe.process import Offload
 from bigfleet.shard.ports import Disk
 from bigfleet.shard.state.errors import OwnershipError
+from bigfleet.shard.state.state_file import StateFile
 
 FILE: Final = "ownership"
 Domain = tuple[str, str]
@@ -78,11 +79,17 @@ class _Known:
     transfers: tuple[Transfer, ...] = ()
 
 
+_REMEDY: Final = (
+    "restore it from a backup; or remove it, after which the coordinator names this shard's "
+    "domains again but machines moved between shards go back to their domain's owner"
+)
+
+
 class OwnershipFile:
     """The rules and what they go by. `load` first."""
 
     def __init__(self, disk: Disk, offload: Offload) -> None:
-        self._disk = disk
+        self._file = StateFile(disk, FILE, msgspec.json.encode, _decoded, _REMEDY, OwnershipError)
         self._offload = offload
         self._known = _Known()
         self._writing = asyncio.Lock()
@@ -93,18 +100,9 @@ class OwnershipFile:
 
     def load(self) -> None:
         """Read the file. Blocking."""
-        content = self._disk.read(FILE)
-        if content is None:
-            return
-        try:
-            known = msgspec.json.decode(content, type=_Known)
-        except msgspec.MsgspecError as error:
-            raise OwnershipError(
-                f"the file {FILE!r} in the data directory cannot be read ({error}): restore it "
-                "from a backup; or remove it, after which the coordinator names this shard's "
-                "domains again but machines moved between shards go back to their domain's owner"
-            ) from error
-        self._apply(known)
+        known = self._file.load()
+        if known is not None:
+            self._apply(known)
 
     @property
     def domains(self) -> Domains:
@@ -193,8 +191,7 @@ class OwnershipFile:
             known = change(self._known)
             if known == self._known:
                 return
-            content = msgspec.json.encode(known)
-            await self._offload(lambda: self._disk.replace(FILE, content))
+            await self._file.write(known, self._offload)
             self._apply(known)
 
     def _apply(self, known: _Known) -> None:
@@ -219,6 +216,10 @@ class OwnershipFile:
         if mine & domains.foreign:
             return False
         return bool(mine & domains.own) or domains.is_default
+
+
+def _decoded(content: bytes) -> _Known:
+    return msgspec.json.decode(content, type=_Known)
 
 
 def _with(domains: Domains, domain: Domain) -> Domains:

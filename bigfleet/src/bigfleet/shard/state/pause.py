@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from bigfleet.observe.process import Offload
+from bigfleet.shard.errors import DataFileError
 from bigfleet.shard.ports import Disk
+from bigfleet.shard.state.state_file import StateFile
 
 PAUSE_FILE: Final = "paused.json"
 
@@ -17,7 +19,7 @@ class Pause:
     """The kill switch, and why it was thrown. `shown` is told each time whether it is on."""
 
     def __init__(self, disk: Disk, offload: Offload, shown: Callable[[bool], None]) -> None:
-        self._disk = disk
+        self._file = StateFile(disk, PAUSE_FILE, _encoded, _decoded, "resume to write it again")
         self._offload = offload
         self._shown = shown
         self._writing = asyncio.Lock()
@@ -26,42 +28,44 @@ class Pause:
         self.reason = ""
 
     async def load(self) -> None:
-        """As it was before the restart. A file that cannot be read means paused: a person wrote
-        it.
+        """As it was before the restart. A file that cannot be read means paused: a person may have
+        paused it.
         """
-        content = await self._offload(lambda: self._disk.read(PAUSE_FILE))
-        on, reason = _pause_of(content)
+        try:
+            state = await self._offload(lambda: self._file.load())
+            on, reason = state or (False, "")
+        except DataFileError as error:
+            on, reason = True, str(error)
         self._set(on, reason)
 
     async def pause(self, reason: str) -> None:
         """Execute nothing from now on; durable when it returns."""
         self._pauses += 1
         self._set(True, reason)
-        await self._write({"paused": True, "reason": reason})
+        await self._write((True, reason))
 
     async def resume(self) -> None:
         """Execute again; only when that is durable, and unless a person pauses meanwhile."""
         before = self._pauses
-        await self._write({"paused": False, "reason": ""})
+        await self._write((False, ""))
         if self._pauses == before:
             self._set(False, "")
 
-    async def _write(self, state: Mapping[str, object]) -> None:
-        """One after the other, as they were asked for: the last word is the one on disk."""
-        content = json.dumps(state).encode()
+    async def _write(self, state: tuple[bool, str]) -> None:
+        """One after the other, as they were requested: the last one is the one on disk."""
         async with self._writing:
-            await self._offload(lambda: self._disk.replace(PAUSE_FILE, content))
+            await self._file.write(state, self._offload)
 
     def _set(self, on: bool, reason: str) -> None:
         self.on, self.reason = on, reason
         self._shown(on)
 
 
-def _pause_of(content: bytes | None) -> tuple[bool, str]:
-    if content is None:
-        return False, ""
-    try:
-        state = json.loads(content)
-        return bool(state["paused"]), str(state["reason"])
-    except (ValueError, KeyError, TypeError):
-        return True, f"{PAUSE_FILE} cannot be read; resume to write it again"
+def _encoded(state: tuple[bool, str]) -> bytes:
+    on, reason = state
+    return json.dumps({"paused": on, "reason": reason}).encode()
+
+
+def _decoded(content: bytes) -> tuple[bool, str]:
+    state = json.loads(content)
+    return bool(state["paused"]), str(state["reason"])

@@ -7,7 +7,7 @@ from bigfleet.shard.errors import DrainRefusedError, NotActingError
 from bigfleet.shard.peers.moves import move_of
 from bigfleet.shard.peers.promises import PROMISE_SECONDS
 from bigfleet.shard.state.done_instructions import FILE, DoneInstructions
-from bigfleet.shard.state.errors import RememberedError
+from bigfleet.shard.state.errors import DoneInstructionsError
 from bigfleet.shard.state.ownership import TransferRole
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
@@ -445,5 +445,5 @@ async def test_a_named_victim_that_must_not_be_drained_is_left_alone(wrong: obje
 def test_a_file_that_cannot_be_read_says_what_to_do() -> None:
     disk = DictDisk()
     disk.files[FILE] = b"?"
-    with pytest.raises(RememberedError, match="restore it"):
+    with pytest.raises(DoneInstructionsError, match="restore it"):
         DoneInstructions(disk, inline).load()

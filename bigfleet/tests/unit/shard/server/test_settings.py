@@ -120,7 +120,7 @@ def test_tls_is_all_three_files_or_none() -> None:
         ({"epoch": "0"}, "--epoch"),
         ({"log_format": "xml"}, "--log-format"),
         ({"shard_id": ""}, "--shard-id"),
-        ({"shard_id": "a b"}, "--shard-id: 'a b' is no id"),
+        ({"shard_id": "a b"}, "--shard-id: 'a b' is not an id"),
         ({"shard_id": "a/b"}, "--shard-id"),
         ({"shard_id": "a=b"}, "--shard-id"),
         ({"shard_id": "\n"}, "--shard-id"),

@@ -9,13 +9,13 @@ import pytest
 
 from bigfleet.shard.errors import DataFileError
 from bigfleet.shard.server.status import Facade
-from bigfleet.shard.state.departed_clusters import FILE, Forgotten
+from bigfleet.shard.state.departed_clusters import FILE, DepartedClusters
 from coordinating import DictDisk, inline
 from whole.living import Setting, Whole, cluster, live, provider
 
 
-def loaded(disk: DictDisk) -> Forgotten:
-    made = Forgotten(disk, inline)
+def loaded(disk: DictDisk) -> DepartedClusters:
+    made = DepartedClusters(disk, inline)
     made.load()
     return made
 

@@ -35,7 +35,6 @@ class ExportCounts(Protocol):
 
     def snapshot_exported(self, outcome: str) -> None:
         """success or error."""
-        ...
 
 
 class Exports:

@@ -61,7 +61,6 @@ class EtcdResponse(Protocol):
     @property
     def header(self) -> pb.ResponseHeader:
         """Who answered, and where it stands."""
-        ...
 
 
 Request = TypeVar("Request")
