@@ -62,7 +62,7 @@ async def test_those_without_machines_are_left_out(caplog: pytest.LogCaptureFixt
 def test_a_file_nobody_can_read_says_how_to_mend_it(content: bytes) -> None:
     disk = DictDisk()
     disk.files[FILE] = content
-    with pytest.raises(DataFileError, match=r"forgotten\.json .* remove it"):
+    with pytest.raises(DataFileError, match=r"forgotten\.json.*remove it"):
         loaded(disk)
 
 
