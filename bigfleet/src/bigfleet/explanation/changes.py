@@ -34,7 +34,6 @@ class SituationChange(Protocol):
 
     def applied(self, situation: Situation, members: Sequence[int]) -> Situation:
         """The situation in which it is."""
-        ...
 
 
 class _NeedChange:

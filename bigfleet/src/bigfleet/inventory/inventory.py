@@ -21,7 +21,6 @@ from bigfleet.inventory._store import Store
 from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS, MOST_VALUES, TopologyColumns
 from bigfleet.inventory.errors import InventoryError, UnknownRowError
 from bigfleet.model.columns import Flag, MachineColumns, Symbols
-from bigfleet.model.lifecycle import LEGAL_MOVES
 from bigfleet.model.machine import Machine, MachineState
 
 B = npt.NDArray[np.bool_]
@@ -34,10 +33,6 @@ Numbers = npt.NDArray[np.integer] | int
 Marks = npt.NDArray[np.bool_] | bool
 
 _STATES: Final = len(MachineState)
-_LEGAL: Final = np.array(
-    [[MachineState(to) in LEGAL_MOVES[MachineState(frm)] for to in range(_STATES)]
-     for frm in range(_STATES)]
-)  # fmt: skip
 
 
 class Inventory:
@@ -154,10 +149,6 @@ class Inventory:
         return True
 
     # -- what a cycle changes --------------------------------------------------------------------
-
-    def legal_moves(self, rows: Rows, to: Numbers) -> B:
-        """For each row, whether a shard may start the move to this state."""
-        return np.asarray(_LEGAL[self._store.state.data[self._checked(rows)], to], np.bool_)
 
     def set_state(self, rows: Rows, state: Numbers) -> None:
         """Other states for these rows."""

@@ -16,7 +16,6 @@ class Chunks(Protocol):
 
     def iter_any(self) -> AsyncIterator[bytes]:
         """Whatever is there, as soon as it is."""
-        ...
 
 
 async def lines_of(chunks: Chunks, longest: int = LONGEST_LINE) -> AsyncIterator[bytes]:

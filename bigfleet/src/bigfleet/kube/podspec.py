@@ -71,22 +71,18 @@ class PodResourceSpec(Protocol):
     @property
     def containers(self) -> tuple[Container, ...]:
         """What runs in it."""
-        ...
 
     @property
     def init_containers(self) -> tuple[Container, ...]:
         """What runs before, and sidecars."""
-        ...
 
     @property
     def overhead(self) -> dict[str, str] | None:
         """What its runtime takes."""
-        ...
 
     @property
     def resources(self) -> ContainerResources | None:
         """What is stated for the whole Pod."""
-        ...
 
 
 class PodResourceStatus(Protocol):
@@ -95,17 +91,14 @@ class PodResourceStatus(Protocol):
     @property
     def container_statuses(self) -> tuple[ContainerStatus, ...]:
         """Of its containers."""
-        ...
 
     @property
     def init_container_statuses(self) -> tuple[ContainerStatus, ...]:
         """Of its init containers."""
-        ...
 
     @property
     def conditions(self) -> tuple[PodCondition, ...]:
         """Whether a resize is under way, among others."""
-        ...
 
 
 def pod_resources(spec: PodResourceSpec, given: PodResourceStatus | None = None) -> dict[str, int]:

@@ -13,15 +13,12 @@ class KubeClock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that only grow."""
-        ...
 
     def now(self) -> datetime:
         """The time of day, with its zone."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Let that much time pass."""
-        ...
 
 
 class KubeSystemClock:
@@ -46,11 +43,9 @@ class Observer(Protocol):
     def requested(self, verb: str, resource: str, code_class: str, seconds: float) -> None:
         """One request ended. `verb` is get, list, watch, create, patch or delete; `code_class` is
         2xx, 4xx, 409, 410, 429, 5xx, or error when there was no answer."""
-        ...
 
     def watch_restarted(self, resource: str, reason: str) -> None:
         """A watch began again: `expired` (list again), `closed` (its time was over) or `error`."""
-        ...
 
 
 class NullObserver:

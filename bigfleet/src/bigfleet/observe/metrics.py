@@ -54,7 +54,6 @@ class Instruments:
         return made
 
     def gauge(self, name: str, meaning: str, **labels: Values) -> Gauge:
-        """A gauge."""
         made = Gauge(self.prefix + name, meaning, tuple(labels), registry=self.registry)
         _present(made, labels)
         return made

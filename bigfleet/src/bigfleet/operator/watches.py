@@ -43,7 +43,6 @@ class RequestSink:
             self.bad(one)
 
     def end(self) -> None:
-        """That was all."""
         for key in self._unseen or ():
             self._operator.rollups.remove(key)
         self._unseen = None

@@ -62,11 +62,9 @@ class ControllerMetrics(Protocol):
 
     def reconciled(self, outcome: str, seconds: float) -> None:
         """A Pod was looked at."""
-        ...
 
     def queue(self, depth: int) -> None:
         """So many Pods wait."""
-        ...
 
 
 class PodController:

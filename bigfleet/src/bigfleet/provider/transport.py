@@ -42,31 +42,24 @@ class Transport(Protocol):
 
     async def create(self, request: pb.CreateRequest, seconds: float) -> pb.TransitionAck:
         """Speculative to Idle."""
-        ...
 
     async def configure(self, request: pb.ConfigureRequest, seconds: float) -> pb.TransitionAck:
         """Idle to Configured."""
-        ...
 
     async def drain(self, request: pb.DrainRequest, seconds: float) -> pb.TransitionAck:
         """Configured to Idle."""
-        ...
 
     async def delete(self, request: pb.DeleteRequest, seconds: float) -> pb.TransitionAck:
         """Idle to Speculative."""
-        ...
 
     async def get(self, request: pb.MachineRef, seconds: float) -> pb.Machine:
         """One machine."""
-        ...
 
     async def list(self, request: pb.ListFilter, seconds: float) -> pb.MachineList:
         """Many machines."""
-        ...
 
     async def close(self) -> None:
         """No more calls; those under way end CANCELLED."""
-        ...
 
 
 @runtime_checkable
@@ -75,7 +68,6 @@ class ListsRaw(Protocol):
 
     async def list_raw(self, request: pb.ListFilter, seconds: float) -> bytes:
         """Many machines, as the bytes of a MachineList."""
-        ...
 
 
 class _Line:

@@ -42,7 +42,6 @@ class CallContext(Protocol):
 
     def auth_context(self) -> Mapping[str, Iterable[bytes]]:
         """What the transport knows of the peer."""
-        ...
 
 
 class Abortable(CallContext, Protocol):
@@ -50,7 +49,6 @@ class Abortable(CallContext, Protocol):
 
     async def abort(self, code: grpc.StatusCode, details: str = "") -> None:
         """End the call; never returns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

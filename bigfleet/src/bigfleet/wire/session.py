@@ -46,23 +46,18 @@ class Line(Protocol):
 
     async def send(self, message: pb.OperatorMessage) -> None:
         """Hand over a frame; returns when the transport has taken it."""
-        ...
 
     async def send_bytes(self, frame: bytes) -> None:
         """Hand over bytes as a frame, whatever they are."""
-        ...
 
     async def receive(self) -> pb.ShardMessage | None:
         """The next frame; None when the shard ended the session without complaint."""
-        ...
 
     async def close(self) -> None:
         """Say that nothing more will come, and wait for the shard's end for a moment."""
-        ...
 
     def drop(self) -> None:
         """Cut it at once, as a crash would."""
-        ...
 
 
 class SessionBackoff:

@@ -10,7 +10,6 @@ from bigfleet.model import (
     MachineState,
     PenaltyBucket,
     Stamp,
-    is_legal_move,
 )
 from bigfleet.model.columns import Flag, Symbols
 
@@ -123,11 +122,3 @@ def test_no_row_becomes_a_hole_by_its_state(inventory: Inventory) -> None:
     with pytest.raises(InventoryError, match="remove machines by id"):
         inventory.set_state(ROWS, S.UNSPECIFIED)
     assert len(inventory.rows()) == 4
-
-
-@pytest.mark.parametrize("frm", [state for state in S if state])
-def test_moves_are_checked_as_the_lifecycle_says(inventory: Inventory, frm: MachineState) -> None:
-    inventory.set_state(ROWS, frm)
-    for to in S:
-        legal = is_legal_move(frm, to)
-        assert inventory.legal_moves(ROWS, to).tolist() == [legal, legal]

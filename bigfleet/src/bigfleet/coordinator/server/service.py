@@ -128,7 +128,6 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
     async def RegisterProvider(  # noqa: N802
         self, request: pb.RegisterProviderRequest, context: Context
     ) -> pb.RegisterProviderResponse:
-        """A provider is there."""
         entry = request.provider
         provider = ProviderEntry(entry.name, entry.address, entry.region, tuple(entry.shards))
         await self._write(context, "RegisterProvider", RegisterProvider(provider))
@@ -177,7 +176,6 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
     async def ListDomainAssignments(  # noqa: N802
         self, request: pb.ListDomainAssignmentsRequest, context: Context
     ) -> pb.ListDomainAssignmentsResponse:
-        """All assigned domains."""
         return await listings.domains(await self._read(context, "ListDomainAssignments"))
 
     async def ListShardReports(  # noqa: N802
@@ -195,13 +193,11 @@ class CoordinatorServicer(rpc.CoordinatorServicer):
     async def ListProviders(  # noqa: N802
         self, request: pb.ListProvidersRequest, context: Context
     ) -> pb.ListProvidersResponse:
-        """All providers."""
         return listings.providers(await self._read(context, "ListProviders"))
 
     async def ListClusters(  # noqa: N802
         self, request: pb.ListClustersRequest, context: Context
     ) -> pb.ListClustersResponse:
-        """All clusters."""
         return listings.clusters(await self._read(context, "ListClusters"))
 
     async def ListInstructions(  # noqa: N802

@@ -51,7 +51,6 @@ def plan(command: PlanMoves, state: FleetState, now: int) -> Changes:
 
 
 def step(command: StepMove, state: FleetState, now: int) -> Changes:
-    """One step of a move."""
     move = state.moves.get(command.move_id)
     if move is None:
         raise UnknownEntryError(

@@ -71,7 +71,6 @@ def _meta(state: FleetState) -> dict[str, int]:
 
 
 def key_text(key: Key) -> str:
-    """A key as one text."""
     parts = (key,) if isinstance(key, str) else key
     return "/".join(quote(part, safe="") for part in parts)
 

@@ -81,7 +81,6 @@ class DemandMetrics:
         self._ack_seconds.observe(seconds)
 
     def requests(self, pending: int, acknowledged: int) -> None:
-        """How many requests there are."""
         self._requests.labels("Pending").set(pending)
         self._requests.labels("Acknowledged").set(acknowledged)
 

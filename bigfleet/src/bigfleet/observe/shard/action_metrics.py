@@ -61,7 +61,6 @@ class ActionMetrics:
         self._inflight.set(inflight)
 
     def create_failed(self, reason: str) -> None:
-        """A Create failed for this reason."""
         self._create_failures.labels(reason).inc()
 
     def provisioned(self, seconds: float) -> None:

@@ -42,7 +42,6 @@ class Bootstrap:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def answer(self, request: pb.BootstrapRequest, answer: Answer) -> None:
-        """Answer one request."""
         response = pb.BootstrapBlobResponse(request_id=request.request_id)
         outcome = "success"
         try:

@@ -168,7 +168,6 @@ class RollUpBuilder:
         return self._entries.get(key)
 
     def row(self, key: RowKey) -> Row | None:
-        """One row."""
         return self._rows.get(key)
 
     def fingerprints(self) -> set[str]:

@@ -116,7 +116,6 @@ class NodeBook:
     # -- what is asked ---------------------------------------------------------------------------
 
     def get(self, name: str) -> Node | None:
-        """A node by its name."""
         return self._nodes.get(name)
 
     def nodes(self) -> Iterable[Node]:

@@ -175,7 +175,6 @@ def remembered(carry: Carry, events: Iterable[Event]) -> Carry:
 
 
 def offering_of(machine: Machine) -> Offering:
-    """What a machine is one of."""
     return (machine.provider, machine.instance_type, machine.zone, machine.capacity_type)
 
 

@@ -153,7 +153,6 @@ class ShardTraces:
         return _NOTHING if known is None else _inside(traceparent(known.action))
 
     def ended(self, order: Order, outcome: str, error: str) -> None:
-        """An order has its outcome."""
         known = self._machines.get(order.machine) if order.kind in TRACED else None
         if known is None:
             return

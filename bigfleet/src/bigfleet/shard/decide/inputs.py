@@ -7,16 +7,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
 from bigfleet.decision import Carry, Policy
-from bigfleet.model import CapacityType, Machine, MachineState
+from bigfleet.model import Machine, MachineState
 from bigfleet.model.columns import Demand
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.model.lifecycle import ALLOCATABLE, BOUND
 from bigfleet.observe.process import Clock
+from bigfleet.observe.shard import ShardMetrics
 from bigfleet.shard.act.backoff import remembered
 from bigfleet.shard.act.executor import Executor
 from bigfleet.shard.act.rails import Rails
@@ -25,28 +25,6 @@ from bigfleet.shard.demand.symbol_gc import SymbolCollector
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.operators.sessions import Sessions
 from bigfleet.shard.providers.lister import Lister
-
-
-class MergeMetrics(Protocol):
-    """What merging is counted by."""
-
-    def machine_lost(self, capacity_type: CapacityType) -> None:
-        """machines_lost_total."""
-
-    def state_jump(self) -> None:
-        """state_jumps_total."""
-
-    def machine_rejected(self, reason: str) -> None:
-        """machines_rejected_total."""
-
-    def provider_merged(self, provider: str, region: str) -> None:
-        """provider_reconcile_age_seconds."""
-
-    def removals_held(self, provider: str, region: str, count: int) -> None:
-        """provider_removals_held."""
-
-    def provider_gone(self, provider: str, region: str) -> None:
-        """The two of a provider that is not asked any more."""
 
 
 @dataclass
@@ -64,7 +42,7 @@ class CycleInputs:
     """What flags set."""
     quotas: Callable[[], Mapping[tuple[str, str], int]]
     on_loss: Callable[[Machine], None]
-    metrics: MergeMetrics
+    metrics: ShardMetrics
     forgetting: SymbolCollector
     _shown: set[tuple[str, str]] = field(default_factory=set)
     """Name and region of the providers of the last merge."""

@@ -102,7 +102,6 @@ class RollUpIntake:
             await asyncio.sleep(0)
 
     def _take(self, cluster: str, rollup: RollUp, came: int) -> bool:
-        """Whether it was taken."""
         if not self._judge(cluster, rollup):
             return False
         changes = self.needs.apply(cluster, rollup)

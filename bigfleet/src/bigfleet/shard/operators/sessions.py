@@ -119,7 +119,6 @@ class Sessions:
         return self._session(cluster) is not None
 
     def clusters(self) -> list[str]:
-        """The clusters with a session."""
         return [cluster for cluster, session in self._open.items() if not session.ended]
 
     def knows_additions(self, cluster: str) -> bool:

@@ -134,7 +134,6 @@ def shortfalls(lacks: Iterable[LedgerEntry], stated: Statement) -> list[pb.Short
 
 
 def summarise(fleet: MachineColumns, shard_id: str, providers: str) -> pb.ShardSummary:
-    """What the shard has."""
     classes = fleet.classes
     per_state = _per_class_and_state(fleet, np.arange(len(fleet)))
     total = per_state.sum(axis=1)

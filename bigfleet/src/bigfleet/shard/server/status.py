@@ -47,11 +47,9 @@ class Facade:
         return self._shard.explanations
 
     def fleet(self) -> MachineColumns:
-        """The machines as they are now."""
         return self._shard.book.snapshot()
 
     def machine(self, machine_id: str) -> Machine | None:
-        """One machine as it is now."""
         return self._shard.book.get(machine_id)
 
     def demand(self) -> Demand:

@@ -70,7 +70,6 @@ class Keys:
         return self.rows + f"{key.table}/{key.key}".encode()
 
     def row_at(self, entry: kv_pb2.KeyValue) -> StoredRow:
-        """The row of an entry."""
         table, _, key = entry.key.removeprefix(self.rows).decode().partition("/")
         return StoredRow(table, key, entry.value)
 
@@ -171,7 +170,6 @@ def put(key: bytes, value: bytes, lease: int = 0) -> pb.RequestOp:
 
 
 def delete(key: bytes) -> pb.RequestOp:
-    """Delete one key."""
     return pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=key))
 
 

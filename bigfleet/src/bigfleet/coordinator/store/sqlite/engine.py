@@ -68,7 +68,6 @@ class SqliteStore:
             self._end_leadership()
 
     async def load(self) -> LoadedRows:
-        """All rows."""
         return await self._call("range", self._opened().load)
 
     async def commit(

@@ -110,7 +110,6 @@ class EtcdMembers:
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return len(self._endpoints)
 
     async def ask(
