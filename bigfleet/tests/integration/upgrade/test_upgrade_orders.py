@@ -19,7 +19,7 @@ from bigfleet.model import LABEL_ARCH, Machine, MachineState
 from bigfleet.model.columns import Demand, Symbols
 from bigfleet.model.facts import ClusterFacts
 from bigfleet.operator.demand.requests import CapacityRequest
-from bigfleet.operator.demand.rollup import RollUps
+from bigfleet.operator.demand.rollup import RollUpBuilder
 from bigfleet.shard.demand.cluster_rows import Block
 from bigfleet.shard.demand.ingest import Ingest
 from bigfleet.wire.machines import machine_from_proto
@@ -63,7 +63,7 @@ class Fleet:
     """An operator that does not wait until all requests state their tolerations."""
     engine: Engine = field(default_factory=Engine)
     machines: dict[str, Machine] = field(default_factory=dict)
-    rollups: RollUps = field(default_factory=RollUps)
+    rollups: RollUpBuilder = field(default_factory=RollUpBuilder)
     now: int = 1_000
 
     def __post_init__(self) -> None:
@@ -174,7 +174,7 @@ class Fleet:
         """Replace one part, and decide after every step of it."""
         self.upgraded.add(part)
         if part == "operator":
-            self.rollups = RollUps("amd64", "linux")
+            self.rollups = RollUpBuilder("amd64", "linux")
         if part == "pod controller":
             for request in [*self.requests()]:
                 self.rewritten.add(request.metadata.name)
@@ -205,7 +205,7 @@ def test_going_back_does_nothing_either(part: str) -> None:
         assert not any(fleet.upgrade(each))
     fleet.upgraded.discard(part)
     if part == "operator":
-        fleet.rollups = RollUps()
+        fleet.rollups = RollUpBuilder()
     assert not fleet.decide()
     assert not fleet.decide()
 
@@ -225,7 +225,7 @@ def test_rows_with_half_of_their_requests_rewritten_would_need_a_machine_more() 
     fleet = Fleet(always_in_rows=True)
     fleet.settle()
     fleet.upgraded.update(("provider", "shard", "operator"))
-    fleet.rollups = RollUps()
+    fleet.rollups = RollUpBuilder()
     assert any(fleet.upgrade("pod controller"))
 
 
