@@ -13,8 +13,8 @@ from typing import Final
 
 from bigfleet.kube import BadObject, Change, ChangeKind, Informer, KubeClient
 from bigfleet.kube.fleet import AVAILABLE_CAPACITIES, CAPACITY_REQUESTS, UPCOMING_NODES
-from bigfleet.operator.demand.requests import CapacityRequest
 from bigfleet.kube.list_watch import ListWatch
+from bigfleet.operator.demand.requests import CapacityRequest
 from bigfleet.operator.nodes.objects import READ_DAEMON_SETS, READ_NODES, READ_PODS
 from bigfleet.operator.operator import ClusterOperator
 

@@ -98,7 +98,6 @@ class Book:
         return machine_id in self._inventory
 
     def get(self, machine_id: str) -> Machine | None:
-        """A machine as it is known now."""
         return self._inventory.get(machine_id)
 
     def __iter__(self) -> Iterator[Machine]:
@@ -106,11 +105,9 @@ class Book:
 
     @property
     def version(self) -> int:
-        """Grows with every change of a column."""
         return self._inventory.version
 
     def snapshot(self) -> MachineColumns:
-        """The columns as they are now, whatever changes later."""
         return self._inventory.snapshot()
 
     def row(self, machine_id: str) -> int:
@@ -118,17 +115,14 @@ class Book:
         return self._inventory.row(machine_id)
 
     def id_of(self, row: int) -> str:
-        """The machine of a row."""
         return self._inventory.id_of(row)
 
     def rows_of_provider(self, provider: str) -> I64:
-        """The rows of a provider's machines."""
         fleet, rows = self._inventory.snapshot(), self._inventory.rows()
         theirs = np.array([pool[0] == provider for pool in fleet.classes.pools], np.bool_)
         return rows[theirs[fleet.classes.pool[fleet.cls[rows]]]] if len(theirs) else rows
 
     def ids_of_provider(self, provider: str) -> list[str]:
-        """The ids of a provider's machines."""
         return [self._inventory.id_of(row) for row in self.rows_of_provider(provider).tolist()]
 
     def bound(self, cluster: str) -> list[str]:
@@ -151,7 +145,6 @@ class Book:
     # -- one action per machine ------------------------------------------------------------------
 
     def busy(self, machine_id: str) -> bool:
-        """Whether an action on it is queued or running."""
         return machine_id in self._busy
 
     def hold(self, machine_id: str) -> bool:
@@ -279,7 +272,6 @@ class Book:
         return self._change(before, before.but(leaving=leaving))
 
     def stay(self, machine_id: str) -> Machine:
-        """A machine that was leaving stays."""
         before = self._known(machine_id)
         return self._change(before, before.but(leaving=None))
 

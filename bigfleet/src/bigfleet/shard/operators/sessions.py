@@ -28,7 +28,6 @@ from bigfleet.shard.operators.node_updates import MOMENT_SECONDS, NodeSource, No
 from bigfleet.shard.operators.outbox import DEFAULT_BOUND
 from bigfleet.shard.operators.replay_throttle import PAUSE_SECONDS, ReplayThrottle
 from bigfleet.shard.operators.session import OperatorSession
-from bigfleet.observe.process import Clock
 from bigfleet.shard.ports import OversizedRollUp, Stream
 from bigfleet.wire.identity import NO_NAME, cluster_name
 from bigfleet.wire.needs import requirements_to_proto

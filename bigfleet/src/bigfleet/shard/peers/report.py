@@ -18,9 +18,9 @@ from bigfleet.model.columns import UNAVAILABLE, ClassTable, Flag, MachineColumns
 from bigfleet.model.demand.requirements import Requirement, RequirementOperator
 from bigfleet.model.demand.taints import admits
 from bigfleet.model.match_set import defaults_of
-from bigfleet.shard.demand.ingest import ClusterStatement
 from bigfleet.observe.process import Clock
-from bigfleet.shard.state.ownership import TransferRole, Transfer
+from bigfleet.shard.demand.ingest import ClusterStatement
+from bigfleet.shard.state.ownership import Transfer, TransferRole
 from bigfleet.wire.needs import requirements_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb

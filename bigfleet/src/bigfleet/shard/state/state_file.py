@@ -41,7 +41,6 @@ class StateFile(Generic[T]):
         self._encode, self._decode = encode, decode
         self._remedy, self._error = remedy, error
         self.size = 0
-        """Bytes of the content that was read last."""
 
     def load(self) -> T | None:
         """What the file holds; None where there is no file. Blocking."""

@@ -13,7 +13,7 @@ from bigfleet.model import (
     Taint,
 )
 from bigfleet.shard.demand.ingest import ClusterStatement
-from bigfleet.shard.peers.donations import Wish, free_machines
+from bigfleet.shard.peers.donations import MachineFilter, free_machines
 from bigfleet.shard.peers.report import MOST_CLASSES, Reports, shortfalls, summarise
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, machine, stamp, transfer
@@ -111,9 +111,9 @@ def test_tainted_machines_are_not_offered_to_other_shards() -> None:
     avoided = replace(
         machine("m-3", S.SPECULATIVE), taints=(Taint.of("gpu", "", "PreferNoSchedule"),)
     )
-    fleet = Shard(machines=[plain, tainted, avoided]).book.inventory.snapshot()
+    fleet = Shard(machines=[plain, tainted, avoided]).book.snapshot()
     assert sum(one.speculative for one in summarise(fleet, "s-1", "").free_by_class) == 2
-    assert free_machines(fleet, Wish(), S.SPECULATIVE) == ["m-1", "m-3"]
+    assert free_machines(fleet, MachineFilter(), S.SPECULATIVE) == ["m-1", "m-3"]
 
 
 def test_shortfalls_come_by_priority_and_age_with_all_they_need() -> None:
