@@ -9,7 +9,6 @@
     node_frames      what operators see of their nodes, from the wire
     replay_throttle  shares the event loop while sessions are replayed
     messages         what those who act pass to sessions: bootstrap data, drain instructions
-    metrics          what is counted
     errors           how a session can fail
 
 The demand that sessions bring is taken in `demand`; machines are changed in `act`.

@@ -22,7 +22,6 @@ from bigfleet.observe.process import Clock
 from bigfleet.shard.operators.errors import NoSessionError, SessionEnd
 from bigfleet.shard.operators.frames import bootstrap_machine
 from bigfleet.shard.operators.messages import Blob, Instruction
-from bigfleet.shard.operators.metrics import SessionMetrics
 from bigfleet.shard.operators.node_frames import Nodes, nodes_seen
 from bigfleet.shard.operators.node_updates import MOMENT_SECONDS, NodeSource, NodeUpdates
 from bigfleet.shard.operators.outbox import DEFAULT_BOUND
@@ -43,6 +42,16 @@ REJECTED: Final = "rollup_rejected"
 HELLO_SECONDS: Final = 30.0
 """How long a stream may stay open without saying whose it is."""
 _log = logging.getLogger(__name__)
+
+
+class SessionMetrics(Protocol):
+    """What sessions count; the names of the metrics are the registry's."""
+
+    def session_event(self, event: str, active: int) -> None:
+        """A session was installed, removed or replaced; so many are open now."""
+
+    def session_identity_rejected(self) -> None:
+        """A certificate did not fit the cluster id."""
 
 
 @dataclass(frozen=True, slots=True)
