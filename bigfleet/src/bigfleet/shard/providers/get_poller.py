@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Final
 
 from bigfleet.model import MachineError
-from bigfleet.provider import MachineNotFoundError, ProviderError, RefusedRecord
 from bigfleet.observe.process import Clock
+from bigfleet.provider import MachineNotFoundError, ProviderError, RefusedRecord
 from bigfleet.shard.providers.answers import Answer, Inbox
 from bigfleet.shard.providers.provider_poll import Feed
 from bigfleet.shard.providers.token_bucket import Bucket
