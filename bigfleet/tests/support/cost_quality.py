@@ -84,7 +84,7 @@ def _optimum(view: Seen, row: Row) -> int:
         for m in view.machines.values()
         if m.state in (S.IDLE, S.SPECULATIVE)
         and m.id not in gone
-        and view.world.matches(row, m)
+        and view.world.may_place(row, m)
         and view.world.covers_unit(row, m)
         and view.world.offers_all(row, m)
         and view.world.cost(row, m) is not None

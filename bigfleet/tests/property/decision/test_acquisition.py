@@ -148,7 +148,7 @@ def test_each_taken_machine_was_the_cheapest_allowed_choice_at_its_turn(seeds: r
         for row in view.rows:
             assert set(row.taken) == choices(view, row), (seed, row.position)
             checked += len(row.taken)
-    assert checked >= len(seeds) // 2
+    assert checked >= len(seeds) // 4
 
 
 @seeds

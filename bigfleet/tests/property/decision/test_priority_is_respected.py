@@ -49,7 +49,9 @@ def raised(case: Case, index: int, priority: int) -> Case:
     """The case in which one need has had another priority all along, on its stamps too."""
     old = case.needs[index]
     p = old.profile
-    profile = Profile.of(p.requirements, p.spread, priority, p.interruption, p.reclamation)
+    profile = Profile.of(
+        p.requirements, p.spread, priority, p.interruption, p.reclamation, p.tolerations
+    )
     new = replace(old, profile=profile)
 
     def said(stamp: Stamp | None) -> Stamp | None:
@@ -89,7 +91,7 @@ def first_user(view: Seen, case: Case, added: str) -> Row | None:
     for row in view.rows:
         if (
             not case.facts[row.need.cluster].blocked
-            and view.world.matches(row, m)
+            and view.world.may_place(row, m)
             and view.world.covers_unit(row, m)
             and view.world.offers_all(row, m)
             and view.world.cost(row, m) is not None
