@@ -135,6 +135,11 @@ conformance-self: $(STAMP) ## The suite on fake, example and fault provider, and
 	@$(BIN)/bigfleet-conformance run --provider fault --profile fault $(if $(OUT),--out "$(OUT)/fault")
 	@$(BIN)/pytest conformance/tests/mutants -q -n 2 --dist=worksteal $(ARGS)
 
+.PHONY: conformance-quick
+conformance-quick: $(STAMP) ## The quick form of the suite on the fake and on every provider here
+	@for name in fake $(patsubst providers/%/conformance.yaml,%,$(wildcard providers/*/conformance.yaml)); do \
+		$(BIN)/bigfleet-conformance run --provider "$$name" --quick $(ARGS); done
+
 .PHONY: conformance-changed
 conformance-changed: $(STAMP) ## Certify the providers that a change touches: SINCE=commit before it
 	@$(BIN)/python tools/certify_changed.py --since "$(or $(SINCE),HEAD~1)" $(ARGS)
