@@ -33,10 +33,11 @@ def a_giant() -> dict[str, Any]:
 def shell(cluster: Cluster, script: str) -> str:
     """What a script of the guide prints to a person with an account in this cluster."""
     kubectl = binaries.path_of("kubectl")
+    home = Path(cluster.plane.kubeconfig).parent
     path = os.pathsep.join((str(kubectl.parent), str(Path(sys.executable).parent), "/usr/bin:/bin"))
     ended = subprocess.run(
         ["bash", "-ec", script],
-        env={"PATH": path, "HOME": "/nowhere", "KUBECONFIG": str(cluster.plane.kubeconfig)},
+        env={"PATH": path, "HOME": str(home), "KUBECONFIG": str(cluster.plane.kubeconfig)},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, f"{script}\n{ended.stdout}{ended.stderr}"

@@ -146,7 +146,7 @@ def could_use(view: Seen, row: Row, mid: str) -> bool:
     m = view.machines[mid]
     return (
         view.world.usable(m)
-        and view.world.matches(row, m)
+        and view.world.may_place(row, m)
         and view.world.covers_unit(row, m)
         and view.world.offers_all(row, m)
         and view.world.cost(row, m) is not None

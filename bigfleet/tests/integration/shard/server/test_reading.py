@@ -159,7 +159,7 @@ async def test_what_cannot_be_written_down_is_refused_in_words(
             assert code is Code.UNAVAILABLE
             assert holds in text
             assert "no room left" in text
-    said = [r for r in caplog.records if r.message.startswith("what an administrator asked for")]
+    said = [r for r in caplog.records if r.message.startswith("admin request not persisted")]
     assert len(said) == 4
 
 
