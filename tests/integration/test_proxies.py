@@ -29,7 +29,7 @@ CLIENTS = {
 ASKED_FOR = [name for name in CLIENTS if name != "providerkit"]
 CALL = """
 import asyncio, sys
-from bigfleet.wire import floor
+import bigfleet.wire.grpc_env
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 at = sys.argv[1]

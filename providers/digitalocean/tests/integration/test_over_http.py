@@ -180,7 +180,7 @@ async def test_what_droplets_cannot_have_is_refused_at_the_start(
 
 async def test_user_data_that_does_not_fit_with_the_agent_is_named(tmp_path: Any) -> None:
     base = tmp_path / "base.yaml"
-    base.write_text("#cloud-config\n# " + "x" * 40_000)
+    base.write_text("#cloud-config\n# " + "x" * 30_000)
     async with digitalocean_world(base_user_data=str(base), bootstrap_hook="/opt/hook") as world:
         host = await world.idle()
         assert host.host.ref
