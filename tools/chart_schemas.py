@@ -28,6 +28,8 @@ SIZE: Schema = {"type": "string", "pattern": "^[0-9.]+([KMGTPE]i?)?$"}
 LEVELS: Schema = {"enum": ["debug", "info", "warn", "error"]}
 FORMATS: Schema = {"enum": ["json", "text"]}
 SERVICE: Schema = {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}
+DEVICE_CLASS = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+RESOURCE_NAME = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$"
 PENALTY: Schema = {"type": ["string", "number"]}
 COMMON: dict[str, Schema] = {
     "logLevel": LEVELS,
@@ -69,6 +71,11 @@ SPECIAL: dict[str, dict[str, Schema]] = {
         "shardAddress": {"type": "string", "pattern": ADDRESS},
     },
     "bigfleet-unschedulable-pod-controller": {
+        "deviceClassMappings": {
+            "type": "object",
+            "propertyNames": {"pattern": DEVICE_CLASS},
+            "additionalProperties": {"type": "string", "pattern": RESOURCE_NAME},
+        },
         "priorityClassDefaults": {
             "type": "object",
             "additionalProperties": {
@@ -120,9 +127,9 @@ SET_BY_CHART: dict[str, set[str]] = {
         "log-format", "log-level", "kubeconfig", "lease-name", "lease-namespace", "identity",
     },
     "pod-controller": {
-        "metrics-addr", "adopt-foreign-nodes", "priority-class-defaults", "log-format",
-        "allow-plaintext-pages", "log-level", "kubeconfig", "lease-name", "lease-namespace",
-        "identity",
+        "metrics-addr", "adopt-foreign-nodes", "priority-class-defaults", "device-class-mappings",
+        "log-format", "allow-plaintext-pages", "log-level", "kubeconfig", "lease-name",
+        "lease-namespace", "identity",
     },
     "provider": {
         "addr", "metrics-addr", "state", "offerings", "base-user-data", "cluster-kubeconfigs",

@@ -95,6 +95,16 @@ def test_defaults_and_examples_fit_the_schema(name: str) -> None:
             {"priorityClassDefaults": {"a": {"penalty": "1"}}},
             "penalty",
         ),
+        (
+            "bigfleet-unschedulable-pod-controller",
+            {"deviceClassMappings": {"gpu.example.com": "a/b/c"}},
+            "a/b/c",
+        ),
+        (
+            "bigfleet-unschedulable-pod-controller",
+            {"deviceClassMappings": {"GPU": "nvidia.com/gpu"}},
+            "GPU",
+        ),
         ("bigfleet-provider-template", {"config": {"seed-cuont": 1}}, "seed-cuont"),
         ("bigfleet-provider-kwok", {"state": {"accessMode": "ReadWriteMany"}}, "ReadWriteMany"),
     ],

@@ -53,6 +53,43 @@ def pod(
     }
 
 
+def claim_spec(*requests: Document) -> Document:
+    """The spec of a ResourceClaim with these requests."""
+    named = [{"name": f"r-{number}", **one} for number, one in enumerate(requests)]
+    return {"devices": {"requests": named}}
+
+
+def exactly(name: str = "gpu.example.com", **more: Any) -> Document:
+    """A request for devices of one class."""
+    return {"exactly": {"deviceClassName": name, **more}}
+
+
+def claim(name: str, *requests: Document, namespace: str = "default") -> Document:
+    """A ResourceClaim."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": claim_spec(*requests),
+    }
+
+
+def claim_template(name: str, *requests: Document, namespace: str = "default") -> Document:
+    """A ResourceClaimTemplate."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"spec": claim_spec(*requests)},
+    }
+
+
+def uses(*, claim: str = "", template: str = "", name: str = "devices") -> list[Document]:
+    """The resourceClaims of a Pod that has one."""
+    source = {"resourceClaimName": claim} if claim else {"resourceClaimTemplateName": template}
+    return [{"name": name, **source}]
+
+
 def node(
     name: str,
     *,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 
 from bigfleet.kube import EventRecorder
 from bigfleet.observe.podcontroller import PodControllerMetrics
 from bigfleet.podcontroller.arrivals import ComingNodes
+from bigfleet.podcontroller.claims import ClaimBook
 from bigfleet.podcontroller.controller import PodController
 from bigfleet.podcontroller.notices import PodNotices
 from bigfleet.podcontroller.ownership import NodeOwnership
@@ -24,7 +25,12 @@ class PodStage:
     """An API server in memory and a pod controller."""
 
     def __init__(
-        self, api: FakeApiServer | None = None, *, adopts: bool = True, again: float = 0.0
+        self,
+        api: FakeApiServer | None = None,
+        *,
+        adopts: bool = True,
+        again: float = 0.0,
+        classes: Mapping[str, str] | None = None,
     ) -> None:
         self.api = api or FakeApiServer()
         clock = SimClock()
@@ -37,12 +43,13 @@ class PodStage:
 
         self.ownership = NodeOwnership(unix_s)
         stuck, coming = StuckPods(again, unix_s), ComingNodes(unix_s)
+        claims = ClaimBook(classes or {})
         self.notices = PodNotices(events, unix_s)
         self.controller = PodController(
             client, self.notices, self.ownership, self.metrics, Random(1), {}, stuck,
-            coming, adopts=adopts, workers=4,
+            coming, claims, adopts=adopts, workers=4,
         )  # fmt: skip
-        self.watches = ControllerWatches(client, self.controller, self.ownership)
+        self.watches = ControllerWatches(client, self.controller, self.ownership, claims)
         self._events = events
         self._life = asyncio.ensure_future(self._live())
 
@@ -75,13 +82,14 @@ def play(
     *,
     adopts: bool = True,
     again: float = 0.0,
+    classes: Mapping[str, str] | None = None,
 ) -> None:
     """Run a scene with one pod controller."""
 
     async def run() -> None:
         api = FakeApiServer()
         prepare(api)
-        stage = PodStage(api, adopts=adopts, again=again)
+        stage = PodStage(api, adopts=adopts, again=again, classes=classes)
         try:
             await scene(stage)
         finally:

@@ -126,6 +126,10 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", Object, namespaced=Fa
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet", Object)
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", Object)
 DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", Object)
+RESOURCE_CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", Object)
+RESOURCE_CLAIM_TEMPLATES = Resource(
+    "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", Object
+)
 PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", Object, namespaced=False
 )

@@ -62,7 +62,7 @@ def format_duration(seconds: float) -> str:
     return "".join(f"{number:g}{unit}" for number, unit in parts if number)
 
 
-def _listed(value: object) -> object:
+def listed_texts(value: object) -> object:
     """A list, however it came: repeated flags, a YAML list, or one text with commas."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)):
@@ -78,7 +78,7 @@ def _positive(seconds: float) -> float:
 
 Duration = Annotated[float, BeforeValidator(parse_duration), AfterValidator(_positive)]
 """Seconds."""
-Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed_texts)]
 """Several texts; a flag may be repeated, a variable has commas."""
 
 

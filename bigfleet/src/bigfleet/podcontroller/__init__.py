@@ -3,8 +3,9 @@
     pods          the fields of Pods and Nodes that are read
     demand        whether a Pod is demand
     ownership     which nodes BigFleet brought
-    requirements  node selector and affinity as requirements
+    requirements  node selector and affinity as requirements; tolerations
     penalties     what interrupting a Pod costs
+    claims        devices of ResourceClaims, and which Pod carries a shared one
     request       Pod -> CapacityRequest
     stuck         Pods whose room is asked for once more, where the owner wants it
     arrivals      nodes that are on their way, and when they are expected

@@ -24,10 +24,12 @@ from bigfleet.kube import (
     NotFoundError,
 )
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
-from bigfleet.model import QuantityError, parse_resources
+from bigfleet.model import QuantityError, Resources, parse_resources
 from bigfleet.podcontroller.arrivals import ComingNodes
+from bigfleet.podcontroller.claims import ClaimBook, MissingClaimError, any_exists
 from bigfleet.podcontroller.demand import PodRole, verdict
-from bigfleet.podcontroller.notices import PodNotices
+from bigfleet.podcontroller.errors import UnsupportedClaimError
+from bigfleet.podcontroller.notices import UNSUPPORTED, PodNotices
 from bigfleet.podcontroller.ownership import NodeOwnership, Whose
 from bigfleet.podcontroller.penalties import Defaults
 from bigfleet.podcontroller.pods import (
@@ -38,8 +40,8 @@ from bigfleet.podcontroller.pods import (
     WatchedNode,
 )
 from bigfleet.podcontroller.request import Document, request_name, translate
+from bigfleet.podcontroller.requirements import as_documents, tolerations_of
 from bigfleet.podcontroller.stuck import StuckPods, is_met, second_name, second_of
-from bigfleet.podcontroller.tolerations import as_documents, tolerations_of
 from bigfleet.wire.backoff import Backoff
 
 READ_REQUESTS: Final = CAPACITY_REQUESTS.read_as(PodRequest)
@@ -80,6 +82,7 @@ class PodController:
         defaults: Defaults,
         stuck: StuckPods,
         coming: ComingNodes,
+        claims: ClaimBook,
         *,
         adopts: bool,
         workers: int,
@@ -87,7 +90,7 @@ class PodController:
         self._client, self._notices, self._ownership = client, notices, ownership
         self._counts, self._rng, self._defaults = counts, rng, defaults
         self._stuck, self._adopts, self._workers = stuck, adopts, workers
-        self._coming = coming
+        self._coming, self._claims = coming, claims
         self._pods: dict[Key, DemandPod] = {}
         self._waiting: dict[Key, None] = {}
         """Pods without a node."""
@@ -102,6 +105,7 @@ class PodController:
         self._backoffs: dict[Key, Backoff] = {}
         self._bell = asyncio.Event()
         ownership.on_change.append(self._node_changed)
+        claims.on_change, claims.asks = self._put, self._asks
 
     @property
     def depth(self) -> int:
@@ -129,6 +133,7 @@ class PodController:
                 self._waiting[key] = None
             if before is not None and _facts(before) == _facts(pod):
                 return
+        self._claims.pod_seen(key, pod)
         self._put(key)
 
     def request_seen(self, change: Change[PodRequest]) -> None:
@@ -231,12 +236,16 @@ class PodController:
             await self._drop_others(key, "")
             return "pod_gone"
         uid = pod.metadata.uid
+        self._claims.follow(pod)
         await self._drop_others(key, uid)
         judged = verdict(pod, on_foreign_node=self._is_foreign(pod.spec.node_name))
         if judged is not PodRole.DEMAND:
             await self._drop(key, uid)
             return "pod_terminal" if judged is PodRole.TERMINAL else "pod_skipped"
-        translation = translate(pod, self._defaults)
+        devices = await self._devices(pod)
+        if devices is None:
+            return "pod_unsupported"
+        translation = translate(pod, self._defaults, devices)
         for note in translation.notes:
             self._notices.problem(pod, note)
         if translation.request is None:
@@ -244,6 +253,25 @@ class PodController:
             return "pod_skipped"
         outcome = await self._ensure(pod, translation.request)
         return await self._follow_second(pod, translation.request) or outcome
+
+    async def _devices(self, pod: DemandPod) -> Resources | None:
+        """What a Pod's ResourceClaims add to its request; None where they cannot be counted."""
+        try:
+            return self._claims.devices_of(pod)
+        except UnsupportedClaimError as error:
+            missing = error.refs if isinstance(error, MissingClaimError) else ()
+            # Pods and claims come by watches of their own: one that is only late needs no Event.
+            if not await any_exists(self._client, missing):
+                self._notices.problem(pod, str(error), UNSUPPORTED)
+            # A Pod that runs keeps the request it has: its machine must not be taken away.
+            if not pod.spec.node_name:
+                await self._drop(pod.key, pod.metadata.uid)
+            return None
+
+    def _asks(self, pod: DemandPod) -> bool:
+        """Whether a Pod would have a request, were it not for its claims."""
+        judged = verdict(pod, on_foreign_node=self._is_foreign(pod.spec.node_name))
+        return judged is PodRole.DEMAND and translate(pod, self._defaults).request is not None
 
     async def _follow_second(self, pod: DemandPod, first: Document) -> str:
         """A Pod's second request, where it has or gets one; empty where nothing was made."""
@@ -390,6 +418,7 @@ def _facts(pod: DemandPod) -> tuple[object, ...]:
     return (
         meta.uid, meta.deletion_timestamp, meta.annotations, meta.labels, pod.spec, status.phase,
         status.container_statuses, status.init_container_statuses, resize,
+        status.resource_claim_statuses,
     )  # fmt: skip
 
 

@@ -1,7 +1,9 @@
 """What the pod controller refuses.
 
 PodControllerError(Exception)
-└── DefaultsError     the file of PriorityClass defaults cannot be used
+├── DefaultsError     the file of PriorityClass defaults cannot be used
+└── UnsupportedClaimError  the devices of a ResourceClaim cannot be counted, or
+    └── MissingClaimError    the claim is not there (in claims)
 """
 
 from __future__ import annotations
@@ -13,3 +15,7 @@ class PodControllerError(Exception):
 
 class DefaultsError(PodControllerError):
     """The file of PriorityClass defaults cannot be used."""
+
+
+class UnsupportedClaimError(PodControllerError):
+    """The devices of a ResourceClaim cannot be counted; the words are for the owner of the Pod."""

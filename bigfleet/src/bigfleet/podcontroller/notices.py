@@ -25,6 +25,8 @@ PROBLEM: Final = "CapacityRequest"
 """The Pod, or its annotations, cannot be understood as they are meant."""
 MOST: Final = 5
 WITHIN_S: Final = 3600.0
+UNSUPPORTED: Final = "CapacityUnsupported"
+"""A ResourceClaim of the Pod cannot be counted, so that it gets no request."""
 Amounts = Mapping[str, str | int]
 
 
@@ -60,12 +62,12 @@ class PodNotices:
         self._events.normal(_ref(pod), REQUESTED, words, once=request)
         self._count(notices)
 
-    def problem(self, pod: DemandPod, words: str) -> None:
+    def problem(self, pod: DemandPod, words: str, reason: str = PROBLEM) -> None:
         """Something about the Pod itself that its owner has to know; said once."""
         notices = self._of(pod)
         if words not in notices.problems and self._may_tell(notices):
             notices.problems.add(words)
-            self._events.warn(_ref(pod), PROBLEM, words, once=words)
+            self._events.warn(_ref(pod), reason, words, once=words)
             self._count(notices)
 
     def waits(self, pod: DemandPod, request: PodRequest | None, arrivals: Arrivals | None) -> None:

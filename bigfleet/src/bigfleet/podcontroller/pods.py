@@ -1,4 +1,4 @@
-"""The fields of Pods, Nodes, UpcomingNodes and CapacityRequests that the pod controller reads.
+"""The fields of Pods, claims, Nodes, UpcomingNodes and CapacityRequests that are read here.
 
 Partial structs: everything else of an object is passed over when it is decoded, which is what
 makes a list of many thousand Pods cheap.
@@ -117,6 +117,70 @@ class PodToleration(_Part, frozen=True):
     toleration_seconds: int | None = None
 
 
+class PodResourceClaim(_Part, frozen=True):
+    """Devices of a Pod: a claim, or a template of which the Pod gets a claim of its own."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class PodClaimStatus(_Part, frozen=True):
+    """The claim that was made of a template."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+
+
+class DeviceCount(_Part, frozen=True):
+    """Devices of one class: an exact request, or one of several alternatives."""
+
+    device_class_name: str = ""
+    allocation_mode: str = ""
+    count: int = 1
+    admin_access: bool = False
+
+
+class DeviceRequest(_Part, frozen=True):
+    """One request of a claim: exactly one of the two fields is set."""
+
+    name: str = ""
+    exactly: DeviceCount | None = None
+    first_available: tuple[DeviceCount, ...] = ()
+
+
+class RequestedDevices(_Part, frozen=True):
+    """All requests of a claim."""
+
+    requests: tuple[DeviceRequest, ...] = ()
+
+
+class ClaimSpec(_Part, frozen=True):
+    """What a claim asks for."""
+
+    devices: RequestedDevices = RequestedDevices()
+
+
+class ResourceClaim(_Part, frozen=True):
+    """A ResourceClaim."""
+
+    metadata: PodMetadata = PodMetadata()
+    spec: ClaimSpec = ClaimSpec()
+
+
+class ClaimTemplateSpec(_Part, frozen=True):
+    """What each claim of a template gets."""
+
+    spec: ClaimSpec = ClaimSpec()
+
+
+class ResourceClaimTemplate(_Part, frozen=True):
+    """A ResourceClaimTemplate."""
+
+    metadata: PodMetadata = PodMetadata()
+    spec: ClaimTemplateSpec = ClaimTemplateSpec()
+
+
 class PodSpec(_Part, frozen=True):
     """What a Pod wants."""
 
@@ -132,6 +196,7 @@ class PodSpec(_Part, frozen=True):
     priority_class_name: str = ""
     scheduling_gates: tuple[Gate, ...] | None = None
     tolerations: tuple[PodToleration, ...] | None = None
+    resource_claims: tuple[PodResourceClaim, ...] | None = None
 
 
 class PodStatus(_Part, frozen=True):
@@ -140,6 +205,7 @@ class PodStatus(_Part, frozen=True):
     phase: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
     conditions: tuple[PodCondition, ...] = ()
 
 

@@ -9,14 +9,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from bigfleet.kube.podspec import pod_resources
-from bigfleet.model import QuantityError, Requirement, SpreadMode, format_resources
+from bigfleet.model import (
+    QuantityError,
+    Requirement,
+    Resources,
+    SpreadMode,
+    add,
+    format_resources,
+)
 from bigfleet.podcontroller.penalties import Defaults, penalties_of
 from bigfleet.podcontroller.pods import DemandPod, PodAffinityTerm, PodSelector
-from bigfleet.podcontroller.requirements import wanted_nodes
-from bigfleet.podcontroller.tolerations import as_documents, tolerations_of
+from bigfleet.podcontroller.requirements import as_documents, tolerations_of, wanted_nodes
 
 API_VERSION: Final = "bigfleet.lucy.sh/v1alpha1"
 KIND: Final = "CapacityRequest"
@@ -45,8 +52,10 @@ def request_name(pod_name: str, uid: str, prefix: str = _PREFIX) -> str:
     return prefix + pod_name[:room].rstrip(".-") + tail
 
 
-def translate(pod: DemandPod, defaults: Defaults) -> Translation:
-    """The CapacityRequest of a Pod."""
+def translate(
+    pod: DemandPod, defaults: Defaults, devices: Resources = MappingProxyType({})
+) -> Translation:
+    """The CapacityRequest of a Pod; `devices` are milli-units that its ResourceClaims add."""
     wanted = wanted_nodes(pod.spec)
     annotations = pod.metadata.annotations or {}
     penalties = penalties_of(annotations, pod.spec.priority_class_name, defaults)
@@ -55,7 +64,7 @@ def translate(pod: DemandPod, defaults: Defaults) -> Translation:
     if wanted.requirements is None:
         return Translation(None, notes)
     try:
-        resources = format_resources(pod_resources(pod.spec, pod.status))
+        resources = format_resources(add(pod_resources(pod.spec, pod.status), devices))
     except QuantityError as error:
         return Translation(None, (*notes, f"Its resources cannot be read: {error}."))
     spec: Document = {

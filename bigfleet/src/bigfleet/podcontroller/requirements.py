@@ -1,17 +1,31 @@
-"""Node selector and required node affinity of a Pod as one list of requirements.
+"""Where a Pod may run: node selector and required affinity as requirements, and its tolerations.
 
 A CapacityRequest has no OR. Terms that differ only in the values of one key become one In; of
 others the first is used, and a note says so. Terms that no node can satisfy are dropped, as the
 scheduler does; where nothing but such terms is left, the Pod can run nowhere.
+
+Kubernetes gives every Pod some tolerations by itself: for nodes that are not ready or under
+pressure. No provider declares those taints for its machines, so they are left out; with them equal
+workloads would still be equal, but every request would carry them. A toleration with a limit in
+seconds covers NoExecute for that time only, and a machine is bought for longer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from typing import Final
 
-from bigfleet.model import LABEL_INSTANCE_TYPE, Requirement, RequirementError, RequirementOperator
-from bigfleet.podcontroller.pods import Expression, NodeTerm, PodSpec
+from bigfleet.model import (
+    LABEL_INSTANCE_TYPE,
+    Requirement,
+    RequirementError,
+    RequirementOperator,
+    TaintError,
+    Toleration,
+)
+from bigfleet.podcontroller.pods import Expression, NodeTerm, PodSpec, PodToleration
 
 ANYWHERE: Final = Requirement(LABEL_INSTANCE_TYPE, RequirementOperator.EXISTS)
 _OPERATORS: Final = {
@@ -19,6 +33,10 @@ _OPERATORS: Final = {
     for operator in RequirementOperator
     if operator not in (RequirementOperator.SAME, RequirementOperator.UNSPECIFIED)
 }
+_OF_EVERY_POD: Final = re.compile(
+    r"node\.kubernetes\.io/(not-ready|unreachable|unschedulable|network-unavailable|out-of-service"
+    r"|(disk|memory|pid)-pressure)"
+)
 Term = frozenset[Requirement]
 
 
@@ -108,3 +126,26 @@ def _requirement(expression: Expression) -> Requirement:
     if operator is None:
         raise RequirementError(f"operator {expression.operator!r} does not exist")
     return Requirement.of(expression.key, operator, expression.values or ())
+
+
+def tolerations_of(
+    tolerations: Iterable[PodToleration],
+) -> tuple[tuple[Toleration, ...], list[str]]:
+    """The tolerations in canonical order; notes for the owner on what is left out."""
+    found: set[Toleration] = set()
+    notes: list[str] = []
+    for one in tolerations:
+        if _OF_EVERY_POD.fullmatch(one.key) or one.toleration_seconds is not None:
+            continue
+        try:
+            found.add(Toleration.of(one.key, one.operator, one.value, one.effect))
+        except TaintError as error:
+            notes.append(f"A toleration is left out of the request for capacity: {error}.")
+    return tuple(sorted(found)), notes
+
+
+def as_documents(tolerations: Iterable[Toleration]) -> list[dict[str, str]]:
+    """As they are written in a CapacityRequest: without what is empty."""
+    return [
+        {name: str(value) for name, value in asdict(one).items() if value} for one in tolerations
+    ]

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_settings import NoDecode
 
 from bigfleet.observe.addresses import ALLOW_PLAINTEXT_PAGES, Pages, check_pages
-from bigfleet.observe.settings import Duration, ProcessSettings
+from bigfleet.observe.settings import Duration, ProcessSettings, listed_texts
+from bigfleet.podcontroller.claims import device_classes
+
+
+def _listed_mappings(value: object) -> object:
+    """Texts with `=`, however they came: a settings file may hold a mapping."""
+    if isinstance(value, dict):
+        return [f"{name}={resource}" for name, resource in value.items()]
+    return listed_texts(value)
+
+
+def _checked_mappings(mappings: tuple[str, ...]) -> tuple[str, ...]:
+    device_classes(mappings)
+    return mappings
+
+
+DeviceClassMappings = Annotated[
+    tuple[str, ...],
+    NoDecode,
+    BeforeValidator(_listed_mappings),
+    AfterValidator(_checked_mappings),
+]
 
 
 class PodControllerSettings(ProcessSettings):
@@ -27,6 +49,11 @@ class PodControllerSettings(ProcessSettings):
     )
     priority_class_defaults: Path | None = Field(
         None, description="A YAML file with penalties by PriorityClass."
+    )
+    device_class_mappings: DeviceClassMappings = Field(
+        (),
+        description="Resource that devices of a DeviceClass count as, as CLASS=RESOURCE "
+        "(gpu.nvidia.com=nvidia.com/gpu); may be given several times.",
     )
     kubeconfig: str = Field("", description="Kubeconfig file; the Pod's own account, if empty.")
     metrics_addr: Pages = Field(

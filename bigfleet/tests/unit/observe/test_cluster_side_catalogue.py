@@ -40,7 +40,7 @@ api_requests_total                  counter    verb=... resource=... code_class=
 api_duration_seconds                histogram  verb=get,list,watch,create,patch,delete
 """  # noqa: E501 - a table
 POD_CONTROLLER = """
-reconciles_total            counter    outcome=cr_created,cr_exists,cr_updated,pod_gone,pod_terminal,pod_skipped,error
+reconciles_total            counter    outcome=cr_created,cr_exists,cr_updated,pod_gone,pod_terminal,pod_skipped,pod_unsupported,error
 reconcile_duration_seconds  histogram
 queue_depth                 gauge
 watch_restarts_total        counter    reason=expired,closed,error

@@ -102,7 +102,7 @@ def _without_request(what: str) -> tuple[str, str]:
     text = (
         f"{what} waits for a node and has no CapacityRequest, so BigFleet does not know of it. The "
         "pod controller creates one within seconds; it does not run, may not see this namespace, "
-        "or could not understand the Pod (then an Event on the Pod says why)."
+        "or could not understand the Pod or its claims (then an Event on the Pod says why)."
     )
     return text, command("kubectl", "get", "deployments", "-A", "-l", POD_CONTROLLER)
 

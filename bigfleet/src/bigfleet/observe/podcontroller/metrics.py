@@ -10,7 +10,8 @@ from bigfleet.observe.metrics import CommonMetrics, Instruments
 
 PREFIX: Final = "bigfleet_unschedulable_pod_controller_"
 OUTCOMES: Final = (
-    "cr_created", "cr_exists", "cr_updated", "pod_gone", "pod_terminal", "pod_skipped", "error",
+    "cr_created", "cr_exists", "cr_updated", "pod_gone", "pod_terminal", "pod_skipped",
+    "pod_unsupported", "error",
 )  # fmt: skip
 RESTARTS: Final = ("expired", "closed", "error")
 
