@@ -44,6 +44,7 @@ QUICK_BEAT = ("--rollup-interval=2s",)
 
 
 FLEET = "apis/bigfleet.lucy.sh/v1alpha1"
+DEVICES = "apis/resource.k8s.io/v1"
 PLACES = {
     "deployments": "apis/apps/v1",
     "replicasets": "apis/apps/v1",
@@ -53,6 +54,10 @@ PLACES = {
     "pods": "api/v1",
     "capacityrequests": FLEET,
     "leases": "apis/coordination.k8s.io/v1",
+    "resourceclaims": DEVICES,
+    "resourceclaimtemplates": DEVICES,
+    "resourceslices": DEVICES,
+    "deviceclasses": DEVICES,
     "nodes": "api/v1",
     "upcomingnodes": FLEET,
     "availablecapacities": FLEET,
@@ -60,9 +65,11 @@ PLACES = {
 """Where each kind is found in the API."""
 LEFT_IN_DEFAULT = (
     "deployments", "statefulsets", "jobs", "replicasets", "poddisruptionbudgets", "pods",
-    "capacityrequests",
+    "capacityrequests", "resourceclaims", "resourceclaimtemplates",
 )  # fmt: skip
-LEFT_IN_THE_CLUSTER = ("nodes", "upcomingnodes", "availablecapacities")
+LEFT_IN_THE_CLUSTER = (
+    "nodes", "upcomingnodes", "availablecapacities", "resourceslices", "deviceclasses",
+)  # fmt: skip
 
 
 class NotInTimeError(AssertionError):

@@ -47,6 +47,7 @@ CONTROLLERS: Final = (
     "node-lifecycle-controller",
     "pod-garbage-collector-controller",
     "replicaset-controller",
+    "resource-claim-controller",
     "serviceaccount-controller",
     "statefulset-controller",
     "taint-eviction-controller",
