@@ -80,6 +80,7 @@ def finish(
         stamps=stamps,
         preempted_for=preempted_for,
         phantoms=frozenset(reclaims[(c.ma.flags[reclaims] & PHANTOM) > 0].tolist()),
+        moved_away=_moved_away(c, reclaims),
         verdicts=verdicts,
         domain_names=c.domain_names,
         counters=counters,
@@ -151,19 +152,38 @@ def _actions(
     )
 
 
+def _moved_away(c: CycleArrays, reclaims: I32) -> dict[int, int]:
+    """Of the machines to be reclaimed, those whose gang serves in another domain, with its row."""
+    if not (c.ro.domain_key >= 0).any():
+        return {}
+    stamped = reclaims[c.ma.stamp[reclaims] >= 0]
+    stamp = c.ma.stamp[stamped]
+    exact = c.ids.exact[stamp]
+    row = np.where(exact >= 0, exact, c.ids.first[c.ids.key[stamp]])
+    settled = (row >= 0) & (c.ro.domain_key[row] >= 0) & (c.wo.domain[row] >= 0)
+    found = {}
+    for m, r in zip(stamped[settled].tolist(), row[settled].tolist(), strict=True):
+        key = c.ro.domain_key[r]
+        column, cls = c.fa.domain_column[key], c.ma.cls[m]
+        domain = c.ma.columns[column, m] if column >= 0 else c.fa.domain_of_class[key, cls]
+        if domain != c.wo.domain[r]:
+            found[m] = r
+    return found
+
+
 def _number(c: CycleArrays, carry: Carry, now: int) -> tuple[Stamps, Stamps, int]:
-    """Stamps are numbered by (row, machine id); one that keeps its key keeps its number."""
-    wo, rank = c.wo, c.ma.rank
+    """Stamps are numbered by row, and then in the order they were given."""
+    wo = c.wo
     base = max(carry.last_sequence + 1, now)
     stamped = np.flatnonzero(wo.identity >= 0).astype(np.int32)
     preempted = np.flatnonzero(wo.preempt >= 0).astype(np.int32)
-    same = wo.keeps[stamped] > 0
+    same = wo.turn[stamped] < 0
     fresh, kept = stamped[~same], stamped[same]
     machine = np.concatenate([fresh, preempted])
     position = np.concatenate(
         [c.ro.position[wo.claim[fresh]], c.ro.position[wo.preempt[preempted]]]
     )
-    order = np.lexsort((rank[machine], position))
+    order = np.lexsort((wo.turn[machine], position))
     sequence = np.empty(len(machine), np.int64)
     sequence[order] = base + np.arange(len(machine))
     last = int(base + len(machine) - 1) if len(machine) else carry.last_sequence

@@ -126,6 +126,8 @@ class Plan:
     """For machines that are preempted: the stamp they will carry when they are Idle."""
     phantoms: frozenset[int]
     """Machines that are reclaimed because they have not been Ready nodes for too long."""
+    moved_away: Mapping[int, int]
+    """Machines that are reclaimed because their gang, a row, serves in another domain now."""
     verdicts: VerdictColumns
     domain_names: Mapping[int, list[str]]
     counters: Counters
@@ -169,6 +171,8 @@ class Plan:
                 return "its provider has announced its end"
             if machine in self.phantoms:
                 return "its cluster has not seen it Ready for too long"
+            if machine in self.moved_away:
+                return f"its gang has moved to {self.domain(self.moved_away[machine])}"
             return "no need of its cluster claims it"
         if kind is ActionKind.DELETE:
             return f"idle beyond its hold at ${price:.3f}/h"

@@ -231,7 +231,7 @@ def give_back(world: World, row: Row, taken: list[Machine]) -> list[Machine]:
 
 def commit(world: World, row: Row, taken: Iterable[Machine]) -> None:
     for m in taken:
-        world.restamped[m.id] = (row, Stamp.for_need(world.member_for(row), 0), None)
+        world.restamp(row, m, Stamp.for_need(world.member_for(row), 0))
         world.claim(row, m)
         row.taken.append(m.id)
 
@@ -302,6 +302,10 @@ def keep_leaving(world: World, row: Row) -> None:
     before = set(row.claims)
     claim_in_order(world, row, back)
     row.kept = [mid for mid in row.claims if mid not in before]
+    for mid in row.kept:
+        m = world.machines[mid]
+        if mid not in world.restamped and m.stamp is not None:
+            world.restamp(row, m, m.stamp)
 
 
 def expect(world: World, row: Row) -> None:

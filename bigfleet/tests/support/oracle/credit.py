@@ -19,17 +19,26 @@ def credit(world: World) -> None:
     plain = [r for r in world.rows if not r.is_gang]
     gangs = [r for r in world.rows if r.is_gang]
     for row in plain:
-        claim_stamped(world, row, exact=True)
+        claim_held(world, row)
     for row in plain:
-        claim_stamped(world, row, exact=False)
+        claim_stamped(world, row)
     for row in gangs:
         choose_in_credit(world, row)
-        claim_stamped(world, row, exact=True)
+        claim_held(world, row)
     for row in gangs:
-        claim_stamped(world, row, exact=False)
+        claim_stamped(world, row)
         hold_old_domains(world, row)
     for row in world.rows:
         claim_others(world, row)
+
+
+def held_order(world: World, row: Row, m: Machine) -> tuple[object, ...]:
+    """The dearest of before a shrink last; later ones as they came, that is, were claimed."""
+    assert m.stamp is not None
+    if m.stamp.sequence < row.shrunk_at:
+        rank, unit = _STATE_RANK[m.state], not world.covers_unit(row, m)
+        return (0, unit, rank, m.price_micro, -penalty_rank(m.stamp), m.id)
+    return (1, m.stamp.sequence, m.id)
 
 
 def round_order(world: World, row: Row, m: Machine) -> tuple[object, ...]:
@@ -52,8 +61,33 @@ def claim_in_order(world: World, row: Row, machines: Iterable[Machine]) -> None:
                 world.claim(row, m)
 
 
+def claim_held(world: World, row: Row) -> None:
+    """What is stamped for exactly this row.
+
+    All of it, as long as each machine is needed beside those that the row claimed before it. Where
+    something is surplus, the order of states decides what.
+    """
+    mine = [m for m in claimable(world, row) if m.stamp and ident_of_stamp(m.stamp) in row.idents]
+    ordered = sorted(mine, key=lambda m: held_order(world, row, m))
+    if needs_each(world, row, ordered):
+        for m in ordered:
+            world.claim(row, m)
+    else:
+        claim_in_order(world, row, mine)
+
+
+def needs_each(world: World, row: Row, ordered: Iterable[Machine]) -> bool:
+    """Each machine makes less of what those before it leave missing."""
+    left = world.deficit(row)
+    for m in ordered:
+        if covered(left) or not world.reduces(row, left, m):
+            return False
+        left = world.minus(row, left, m)
+    return True
+
+
 def restamp(world: World, row: Row, m: Machine) -> None:
-    """A claim re-stamps; a stamp of the same key keeps its place in the order of stamps."""
+    """A claim re-stamps; where the stamp has the key of a member, it says that member again."""
     if m.stamp is not None and ident_of_stamp(m.stamp) in row.idents:
         return
     keeps = m.stamp is not None and m.stamp.key in row.keys
@@ -62,8 +96,7 @@ def restamp(world: World, row: Row, m: Machine) -> None:
         if keeps and m.stamp is not None
         else world.member_for(row)
     )
-    sequence = m.stamp.sequence if keeps and m.stamp is not None else None
-    world.restamped[m.id] = (row, Stamp.for_need(member, 0), sequence)
+    world.restamp(row, m, Stamp.for_need(member, 0))
 
 
 def claimable(world: World, row: Row) -> list[Machine]:
@@ -78,14 +111,16 @@ def claimable(world: World, row: Row) -> list[Machine]:
     ]
 
 
-def claim_stamped(world: World, row: Row, *, exact: bool) -> None:
-    mine = [
-        m
-        for m in claimable(world, row)
-        if m.stamp is not None
-        and (ident_of_stamp(m.stamp) in row.idents if exact else m.stamp.key in row.keys)
-    ]
+def claim_stamped(world: World, row: Row) -> None:
+    """What is stamped for a member under another fingerprint."""
+    mine = [m for m in claimable(world, row) if m.stamp is not None and m.stamp.key in row.keys]
+    untouched = world.deficit(row) == {d: row.need.aggregate[d] for d in row.demanded}
     claim_in_order(world, row, mine)
+    # A row whose profile changed as a whole keeps its order; beside others these come last.
+    for mid in row.claims if untouched else []:
+        stamp = world.machines[mid].stamp
+        assert stamp is not None
+        world.restamped[mid] = (row, world.restamped[mid][1], stamp.sequence)
 
 
 def hold_old_domains(world: World, row: Row) -> None:

@@ -142,19 +142,19 @@ def _finish(
 
 
 def _number(world: World, base: int, last: int) -> tuple[dict[str, Stamp], dict[str, Stamp], int]:
-    """Stamps are numbered by (row, machine id); one that keeps its key keeps its number."""
-    given: list[tuple[int, str, Stamp, bool]] = []
+    """Stamps are numbered by row, and then in the order they were given."""
+    given: list[tuple[int, int, str, Stamp, bool]] = []
     stamps: dict[str, Stamp] = {}
     for mid, (row, stamp, sequence) in world.restamped.items():
         if sequence is not None:
             stamps[mid] = _with_sequence(stamp, sequence)
         else:
-            given.append((row.position, mid, stamp, False))
+            given.append((row.position, world.turns[mid], mid, stamp, False))
     for mid, (row, _) in world.preempted.items():
         stamp = Stamp.for_need(world.member_for(row), 0)
-        given.append((row.position, mid, stamp, True))
+        given.append((row.position, world.turns[mid], mid, stamp, True))
     preempt_for: dict[str, Stamp] = {}
-    for number, (_, mid, stamp, leaving) in enumerate(sorted(given, key=lambda g: g[:2])):
+    for number, (_, _, mid, stamp, leaving) in enumerate(sorted(given, key=lambda g: g[:2])):
         last = base + number
         (preempt_for if leaving else stamps)[mid] = _with_sequence(stamp, last)
     return stamps, preempt_for, last

@@ -229,7 +229,7 @@ def _take_from(world: World, row: Row, m: Machine, budget: dict[str, int] | None
         world.unclaim(m)
     stamp = Stamp.for_need(world.member_for(row), 0)
     if m.cluster == row.need.cluster:
-        world.restamped[m.id] = (row, stamp, None)
+        world.restamp(row, m, stamp)
         world.claim(row, m)
         row.moved_in.append(m.id)
         return
@@ -241,3 +241,4 @@ def _take_from(world: World, row: Row, m: Machine, budget: dict[str, int] | None
     else:
         grace = drain_grace_seconds(row.need.profile.priority - priority)
     world.preempted[m.id] = (row, grace)
+    world.next_turn(m)

@@ -99,6 +99,10 @@ class World:
     taken_by: dict[str, Row] = field(default_factory=dict)
     aside: set[str] = field(default_factory=set)
     restamped: dict[str, tuple[Row, Stamp, int | None]] = field(default_factory=dict)
+    """Per machine: the row, the stamp, and the sequence number where it keeps the one it has."""
+    turns: dict[str, int] = field(default_factory=dict)
+    """Per machine: the place of its new stamp in the order in which stamps were given."""
+    stamps_given: int = 0
     preempted: dict[str, tuple[Row, int]] = field(default_factory=dict)
     phantom: set[str] = field(default_factory=set)
     used: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -232,6 +236,16 @@ class World:
             if mid != without:
                 left = self.minus(row, left, self.machines[mid])
         return left
+
+    def restamp(self, row: Row, m: Machine, stamp: Stamp) -> None:
+        """Give a machine a stamp with a number of its own, after all that were given before."""
+        self.restamped[m.id] = (row, stamp, None)
+        self.next_turn(m)
+
+    def next_turn(self, m: Machine) -> None:
+        """The machine's new stamp comes after all that were given before."""
+        self.stamps_given += 1
+        self.turns[m.id] = self.stamps_given
 
     def minus(self, row: Row, left: Vector, m: Machine) -> Vector:
         give = self.contribution(row, m)

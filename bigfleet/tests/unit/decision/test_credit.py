@@ -122,3 +122,23 @@ def test_pinned_demand_refuses_interruptible_machines_unless_they_carry_its_stam
     other = serving("m-1", need(A, group="gone"), risk=0.1)
     assert not decide([other], [pinned]).satisfied()
     assert decide([serving("m-1", pinned, risk=0.1)], [pinned]).satisfied()
+
+
+def test_what_each_machine_was_claimed_for_stays_when_a_transition_ends() -> None:
+    row = need(cpu=9, unit=1)
+    small = serving("m-1", row, cpu=2, sequence=1)
+    for state in (S.CREATING, S.CONFIGURING, S.CONFIGURED):
+        large = machine("m-2", state, serves=row, cpu=9, sequence=2)
+        outcome = decide([small, large], [row])
+        assert outcome.serves() == {"m-1", "m-2"}
+        assert outcome.does == {}
+
+
+def test_a_drain_called_off_comes_last_in_the_order() -> None:
+    row = need(cpu=8, unit=4)
+    fleet = [serving("m-1", row, sequence=5), serving("m-2", row, sequence=2, leaving=True)]
+    outcome = decide(fleet, [row])
+    assert outcome.does == {"m-2": K.KEEP}
+    stamp = outcome.stamp("m-2")
+    assert stamp is not None
+    assert stamp.sequence > 5

@@ -64,6 +64,14 @@ def test_the_reclaim_of_a_phantom_says_so_and_that_of_other_excess_does_not() ->
     }
 
 
+def test_the_reclaim_of_a_gang_that_moved_says_so() -> None:
+    row = need(cpu=8, unit=4, group="g", same=RACK)
+    home = serving("m-home", row, rack="r-9")
+    served = [serving(f"m-{i}", row, rack="r-1", sequence=9) for i in range(2)]
+    (action,) = decide([home, *served], [row]).plan
+    assert (action.machine, action.reason) == ("m-home", "its gang has moved to r-1")
+
+
 def test_actions_come_by_kind_and_row_takes_first_releases_last() -> None:
     low, high = need(B, priority=1, group="l"), need(A, priority=9)
     fleet = [

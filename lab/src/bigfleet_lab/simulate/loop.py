@@ -171,7 +171,8 @@ class Loop:
     def _judge(self, plan: Plan) -> None:
         """Count what must not happen at unchanged demand."""
         reclaimed, deleted = rows_of(plan, ActionKind.RECLAIM), rows_of(plan, ActionKind.DELETE)
-        self.reclaims_at_unchanged_demand += int(self._ever_claimed[reclaimed].sum())
+        unnamed = [m for m in reclaimed.tolist() if m not in plan.moved_away]
+        self.reclaims_at_unchanged_demand += int(self._ever_claimed[unnamed].sum())
         given_up = np.concatenate([reclaimed, deleted])
         self.over_acquired += int(self._acquired[given_up].sum())
         self._acquired[given_up] = False

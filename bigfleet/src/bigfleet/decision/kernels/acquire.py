@@ -190,15 +190,21 @@ def commit(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, takes: in
     for t in range(takes):
         m = sc.takes[t]
         stamp_new(ro, wo, r, m)
-        wo.claim[m] = r
         subtract(sc, ma.cls[m], wo.left[r], ro.width[r], 1)
-        c = ma.cls[m]
-        wo.changes[c] += 1
-        wo.stale[2 * c] = 1
-        wo.stale[2 * c + 1] = 1
-        if ma.state[m] == SPECULATIVE:
-            wo.counters[0] += 1
-        note(wo, m)
+        count_commit(ma, wo, r, m)
+
+
+@inner
+def count_commit(ma: MachineArrays, wo: Work, r: int, m: int) -> None:
+    """A free machine is the row's: what was known of its bucket no longer holds."""
+    wo.claim[m] = r
+    c = ma.cls[m]
+    wo.changes[c] += 1
+    wo.stale[2 * c] = 1
+    wo.stale[2 * c + 1] = 1
+    if ma.state[m] == SPECULATIVE:
+        wo.counters[0] += 1
+    note(wo, m)
 
 
 @inner

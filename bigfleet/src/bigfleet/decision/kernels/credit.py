@@ -26,8 +26,11 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.spread import count_claim, count_claims
-from bigfleet.decision.kernels.stamps import name_claim, restamp
+from bigfleet.decision.kernels.stamps import name_claim, next_turn, restamp
 from bigfleet.jit.decorators import inner
+
+_NEEDS_ALL, _HAS_SURPLUS, _UNKNOWN = 0, 1, 2
+"""What a row needs of the machines that are stamped for it, whatever their order."""
 
 
 @inner
@@ -37,41 +40,129 @@ def claim_exact(
 ) -> None:  # fmt: skip
     """Round one: machines stamped for exactly this row."""
     lo, hi = ho.exact_at[r], ho.exact_at[r + 1]
-    if lo < hi and not _claim_all(ma, cl, ro, fa, ho, wo, sc, r, lo, hi):
+    if lo == hi:
+        return
+    found = _claim_all(ma, cl, ro, fa, ho, wo, sc, r, lo, hi)
+    if found == _NEEDS_ALL:
+        return
+    if found == _HAS_SURPLUS or not _claim_held(ma, cl, ids, ro, fa, ho, wo, sc, r):
         claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact, lo, hi)
+
+
+@inner
+def _claim_held(
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
+) -> bool:  # fmt: skip
+    """Claim all that is stamped for the row, or nothing where some of it is surplus.
+
+    It is not as long as each machine is needed beside those that the row claimed before it,
+    whatever has become of their states since.
+    """
+    size = 0
+    for i in range(ho.exact_at[r], ho.exact_at[r + 1]):
+        m = ho.exact[i]
+        if wo.claim[m] < 0 and fits(ma, ro, fa, r, m) and in_domain(ma, ro, fa, wo, r, m):
+            look_at(cl, ro, fa, sc, r, ma.cls[m])
+            sc.cand[size] = m
+            size += 1
+    # Where all are needed, or something is surplus in any case, the order decides nothing.
+    if not _needs_all(ma, ro, wo, sc, r, size):
+        if _has_surplus(ma, ro, wo, sc, r, size):
+            return False
+        _order_held(ma, cl, ids, ro, sc, r, size)
+        if not _needs_each(ma, ro, wo, sc, r, size):
+            return False
+    for i in range(size):
+        claim(ma, ids, ro, fa, wo, sc, r, sc.cand[i])
+    return True
+
+
+@inner
+def _needs_each(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> bool:
+    """Each of ``sc.cand`` lowers the deficit that those before it leave."""
+    width = ro.width[r]
+    for j in range(width):
+        sc.left[j] = wo.left[r, j]
+    for i in range(size):
+        c = ma.cls[sc.cand[i]]
+        if covered(sc.left, width) or not reduces(sc, c, sc.left, width):
+            return False
+        subtract(sc, c, sc.left, width, 1)
+    return True
+
+
+@inner
+def _order_held(
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, sc: Scratch, r: int, size: int
+) -> None:
+    """Order ``sc.cand``: of before a shrink the most expensive last, then others by their stamps.
+
+    The later ones stand in the order of their stamps whatever their state, because that is the
+    order in which the row claimed them: what was needed after those before it still is.
+    """
+    for i in range(size):
+        m = sc.cand[i]
+        sequence = ma.sequence[m]
+        if sequence < ro.shrunk_at[r]:
+            state = ma.state[m]
+            rank = 0 if state == CONFIGURED else (1 if state == CONFIGURING else 2)
+            sc.k1[i] = rank if sc.give_flags[ma.cls[m]] & COVERS_UNIT else 4 + rank
+            sc.k2[i] = cl.price[ma.cls[m]]
+            sc.k3[i] = ((63 - penalty_rank(ma, ids, m)) << 32) | np.int64(ma.rank[m])
+        else:
+            sc.k1[i] = 8
+            sc.k2[i] = sequence
+            sc.k3[i] = ma.rank[m]
+    _sort_cand(sc, size)
+
+
+@inner
+def _sort_cand(sc: Scratch, size: int) -> None:
+    sort_index(sc.k1, sc.k2, sc.k3, sc.sorted, sc.spare, size)
+    for i in range(size):
+        sc.head[i] = sc.cand[sc.sorted[i]]
+    for i in range(size):
+        sc.cand[i] = sc.head[i]
 
 
 @inner
 def _claim_all(
     ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
     r: int, lo: int, hi: int,
-) -> bool:  # fmt: skip
-    """The usual case in few steps: a plain row that needs every machine it holds.
+) -> int:  # fmt: skip
+    """The usual cases in few steps: a plain row that needs every machine it holds, or plainly not.
 
-    Claims all or nothing; False where anything has to be looked at more closely.
+    Claims all or nothing; _UNKNOWN where anything has to be looked at more closely.
     """
     if ro.domain_key[r] >= 0 or ro.masks[r] < ro.masks[r + 1]:
-        return False
+        return _UNKNOWN
     width = ro.width[r]
     exact, cls, claims = ho.exact, ma.cls, wo.claim
     for j in range(width):
-        sc.left[j] = 0
+        sc.left[j] = sc.most[j] = 0
     last = -1
     least = np.int64(1) << 62
     for i in range(lo, hi):
         c = cls[exact[i]]
         if c != last:
             if not fa.matches[ro.own_match[r], c]:
-                return False
+                return _UNKNOWN
             if not look_at(cl, ro, fa, sc, r, c) & COVERS_UNIT:
-                return False
+                return _UNKNOWN
             least = min(least, sc.give[c, 0])
+            for j in range(width):
+                sc.most[j] = max(sc.most[j], sc.give[c, j])
             last = c
         for j in range(width):
             sc.left[j] += sc.give[c, j]
     # Without the smallest the first dimension is not covered, so whatever the order, all count.
     if width == 0 or least <= 0 or sc.left[0] - least >= wo.left[r, 0]:
-        return False
+        # Without the largest all are covered, so whatever the order, the last is not needed.
+        for j in range(width):
+            if sc.left[j] - sc.most[j] < wo.left[r, j]:
+                return _UNKNOWN
+        return _HAS_SURPLUS
     for i in range(lo, hi):
         m = exact[i]
         claims[m] = r
@@ -80,7 +171,7 @@ def _claim_all(
         count_claims(ma, ro, fa, wo, r, exact, lo, hi)
     for j in range(width):
         wo.left[r, j] -= sc.left[j]
-    return True
+    return _NEEDS_ALL
 
 
 @inner
@@ -91,6 +182,9 @@ def claim_key(
     """Round one, second part: stamps of the same key with another fingerprint."""
     if covered(wo.left[r], ro.width[r]):
         return
+    untouched = True
+    for j in range(ro.width[r]):
+        untouched = untouched and wo.left[r, j] == ro.aggregate[r, j]
     size = 0
     for i in range(ro.members[r], ro.members[r + 1]):
         key = ids.key[ro.member[i]]
@@ -108,6 +202,10 @@ def claim_key(
                     size += 1
     if size > 0:
         claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
+    # A row whose profile changed as a whole keeps its order; beside others these come last.
+    for i in range(size if untouched else 0):
+        if wo.claim[sc.takes[i]] == r:
+            wo.turn[sc.takes[i]] = -1
 
 
 @inner
@@ -131,9 +229,7 @@ def claim_from(
                 size += 1
         if size == 0:
             continue
-        # Where all are needed the order decides nothing but which member of a fold each is for.
-        if ro.members[r + 1] - ro.members[r] > 1 or not _needs_all(ma, ro, wo, sc, r, size):
-            _put_in_order(ma, cl, ids, ro, sc, r, size)
+        _put_in_order(ma, cl, ids, ro, sc, r, size)
         for i in range(size):
             m = sc.cand[i]
             if covered(wo.left[r], ro.width[r]):
@@ -150,8 +246,12 @@ def keep_from(
     """Claim leaving machines back (``sc.takes``), and remember that their drains are called off."""
     claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
     for i in range(size):
-        if wo.claim[sc.takes[i]] == r:
-            wo.kept[sc.takes[i]] = 1
+        m = sc.takes[i]
+        if wo.claim[m] == r:
+            wo.kept[m] = 1
+            if wo.identity[m] < 0:
+                wo.identity[m] = ma.stamp[m]
+                wo.turn[m] = next_turn(wo)
 
 
 @inner
@@ -184,6 +284,20 @@ def _needs_all(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, size:
 
 
 @inner
+def _has_surplus(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> bool:
+    """Whatever the order, the last is not needed: without the largest, it is covered."""
+    for j in range(ro.width[r]):
+        total, most = 0, 0
+        for i in range(size):
+            give = sc.give[ma.cls[sc.cand[i]], j]
+            total += give
+            most = max(most, give)
+        if total - most < wo.left[r, j]:
+            return False
+    return True
+
+
+@inner
 def _put_in_order(
     ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, sc: Scratch, r: int, size: int
 ) -> None:
@@ -201,11 +315,7 @@ def _put_in_order(
             sc.k1[i] = 2 * rank + 1
             sc.k2[i] = sequence
             sc.k3[i] = ma.rank[m]
-    sort_index(sc.k1, sc.k2, sc.k3, sc.sorted, sc.spare, size)
-    for i in range(size):
-        sc.head[i] = sc.cand[sc.sorted[i]]
-    for i in range(size):
-        sc.cand[i] = sc.head[i]
+    _sort_cand(sc, size)
 
 
 @inner

@@ -236,8 +236,9 @@ class Work(NamedTuple):
     """per machine on its way: the row that still waits for it"""
     identity: I32
     """per machine: the identity it is stamped with now, -1 for no change"""
-    keeps: U8
-    """the new stamp keeps its sequence number"""
+    turn: I32
+    """per machine: the place of its new stamp among those of this cycle, in the order they were
+    given; -1 keeps the old sequence number"""
     left: I64
     """[row, own dimension]: what is still missing; negative is surplus"""
     named: I32
@@ -280,7 +281,8 @@ class Work(NamedTuple):
     cancel: I64
     """[0] is set from outside to end the decision early; what it has made is then not used"""
     counters: I64
-    """[0] Speculative machines taken; [1] proposals, [2] conflicts, [3] rows served again"""
+    """[0] Speculative machines taken; [1] proposals, [2] conflicts, [3] rows served again;
+    [4] stamps given"""
 
 
 class Victims(NamedTuple):
@@ -335,6 +337,7 @@ class Scratch(NamedTuple):
     """per domain: the head its chain begins at"""
     takes: I32
     left: I64
+    most: I64
     mark: I64
     dom_stamped: I64
     dom_other: I64

@@ -38,7 +38,7 @@ from bigfleet.decision.kernels.layout import (
 )
 from bigfleet.decision.kernels.preempt_spread import make_room
 from bigfleet.decision.kernels.spread import count_claim, has_room
-from bigfleet.decision.kernels.stamps import stamp_new, unname
+from bigfleet.decision.kernels.stamps import next_turn, stamp_new, unname
 from bigfleet.decision.kernels.supply import satisfied, suits, use_machine
 from bigfleet.jit.decorators import inner, jit
 from bigfleet.model.match_set import AVOIDED
@@ -391,6 +391,7 @@ def _carry_out(
             continue
         if voluntary and vi.budget[ma.cluster[m]] > 0:
             vi.budget[ma.cluster[m]] -= 1
+        wo.turn[m] = next_turn(wo)
         wo.grace[m] = _VOLUNTARY if voluntary else grace_of(ro.priority[r] - priority)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from bigfleet.decision.kernels.layout import Identities, MachineArrays, Rows, Work
 from bigfleet.jit.decorators import inner
 
+STAMPS_GIVEN = 4
+"""The place in ``Work.counters``."""
+
 
 @inner
 def name_claim(wo: Work, identity: int) -> None:
@@ -25,14 +28,12 @@ def next_member(ro: Rows, wo: Work, r: int) -> int:
 
 @inner
 def restamp(ma: MachineArrays, ids: Identities, ro: Rows, wo: Work, r: int, m: int) -> None:
-    """A claim re-stamps; a stamp of the same key keeps its place in the order of stamps."""
+    """A claim re-stamps; where the stamp has the key of a member, it says that member again."""
     stamp = ma.stamp[m]
     if stamp >= 0:
         for i in range(ro.members[r], ro.members[r + 1]):
             if ids.key[ro.member[i]] == ids.key[stamp]:
-                wo.identity[m] = ro.member[i]
-                wo.keeps[m] = 1
-                name_claim(wo, ro.member[i])
+                give_stamp(wo, m, ro.member[i])
                 return
     stamp_new(ro, wo, r, m)
 
@@ -40,10 +41,22 @@ def restamp(ma: MachineArrays, ids: Identities, ro: Rows, wo: Work, r: int, m: i
 @inner
 def stamp_new(ro: Rows, wo: Work, r: int, m: int) -> None:
     """Give a machine a fresh stamp of the row."""
-    identity = next_member(ro, wo, r)
+    give_stamp(wo, m, next_member(ro, wo, r))
+
+
+@inner
+def give_stamp(wo: Work, m: int, identity: int) -> None:
+    """A stamp with a new sequence number; numbers follow the order in which stamps are given."""
     wo.identity[m] = identity
-    wo.keeps[m] = 0
+    wo.turn[m] = next_turn(wo)
     name_claim(wo, identity)
+
+
+@inner
+def next_turn(wo: Work) -> int:
+    """The place of the next stamp among those that this cycle gives."""
+    wo.counters[STAMPS_GIVEN] += 1
+    return wo.counters[STAMPS_GIVEN]
 
 
 @inner
