@@ -16,7 +16,7 @@ from bigfleet.observe.settings import ProcessSettings
 from bigfleet.operator.settings import OperatorSettings
 from bigfleet.podcontroller.settings import PodControllerSettings
 from bigfleet.shard.server.settings import ShardSettings
-from bigfleet_providerkit.options.parse import Names, parse_flags
+from bigfleet_providerkit.options.parse import Names, from_environment, parse_flags
 from kube.plane import ControlPlane, control_plane
 
 Objects = list[dict[str, Any]]
@@ -85,9 +85,11 @@ def test_arguments_are_what_the_real_command_understands(
         if container["name"] == "provider":
             provider = name.removeprefix("bigfleet-provider-").replace("-", "_")
             spec = import_module(f"bigfleet_provider_{provider}.spec").SPEC
-            given, words = parse_flags(Names(spec.options), arguments)
+            names = Names(spec.options)
+            given, words = parse_flags(names, arguments)
             assert words == []
-            spec.options.model_validate(given)
+            variables = {v["name"]: v["value"] for v in container["env"] if "value" in v}
+            spec.options.model_validate({**from_environment(names, variables), **given})
         elif container["name"] in SETTINGS:
             command = COMMANDS[arguments[0]].make(arguments[0])
             context = command.make_context(arguments[0], arguments[1:])
