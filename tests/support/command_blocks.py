@@ -35,6 +35,7 @@ SAME_PORTS: Final = (
     re.compile(r"make run|\S*bigfleet dashboard "),
     re.compile(r"make run|\S*bigfleet-provider-"),
     re.compile(r"\S*bigfleet (all-in-one|coordinator) "),
+    re.compile(r"\S*bigfleet pod-controller\b"),
 )
 MARKER: Final = re.compile(r"<!-- (not run|run by): (.+) -->")
 COMMENT: Final = re.compile(r"\s+# .*$")
