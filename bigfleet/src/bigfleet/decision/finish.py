@@ -45,7 +45,7 @@ def finish(
     short = still_short(c, unmet)
     reason = reasons(c, policy, unmet, matching, short)
     unmet_since, homeless = _ages(c, fleet, carry, now, satisfied)
-    # One entry more, so that "not claimed" (-1) finds -1, also when there is no row at all.
+    # One entry more, so that "not claimed" (-1) finds -1, also where the plan has no rows.
     claimed = np.append(top, np.int32(-1))[c.wo.claim].astype(np.int32)
     representative = demand.identity[c.normal.members[c.normal.members_at[:-1]]]
     verdicts = VerdictColumns(

@@ -1,4 +1,4 @@
-"""Devices, huge pages and local disks are dimensions like any other, whoever makes them."""
+"""Devices, huge pages and local disks are dimensions like any other, of every vendor."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Following the leader: at most three hops, other addresses where nobody is named."""
+"""Following the leader: at most three hops, other addresses where unled is named."""
 
 import json
 from contextlib import ExitStack
@@ -49,16 +49,16 @@ def test_two_that_name_each_other_are_not_asked_for_ever() -> None:
     assert (one.methods(), two.methods()) == (["ListShards"], ["ListShards"])
 
 
-def test_where_nobody_is_named_the_other_addresses_are_tried(fleet: World) -> None:
+def test_where_no_leader_is_named_the_other_addresses_are_tried(fleet: World) -> None:
     follower = CannedCoordinator().follows()
     with serving(follower) as address, deaf() as gone:
         words = ["--coordinator", gone, "--coordinator", address, *fleet.at]
         result = ctl(*words, "list-shards")
         assert result.exit_code == 0, result.output
-        nobody = ctl("--coordinator", gone, "--coordinator", address, "list-shards")
-    assert nobody.exit_code == 1
-    assert f"the coordinators that answer do not lead ({address})" in nobody.stderr
-    assert f"others do not answer ({gone}: no process listens there)" in nobody.stderr
+        unled = ctl("--coordinator", gone, "--coordinator", address, "list-shards")
+    assert unled.exit_code == 1
+    assert f"the coordinators that answer do not lead ({address})" in unled.stderr
+    assert f"others do not answer ({gone}: no process listens there)" in unled.stderr
 
 
 def test_the_status_says_who_leads_follows_and_is_away(fleet: World) -> None:
