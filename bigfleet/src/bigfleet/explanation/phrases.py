@@ -123,7 +123,7 @@ def effect(tried: TriedRemedy) -> str:
     if found.become_unmet:
         text += f"; leaves unmet: {_counts(found.become_unmet)}"
     if found.get_less:
-        text += f"; takes from unmet ones: {_counts(found.get_less)}"
+        text += f"; {_counts(found.get_less)}, unmet already, get less"
     return text
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def list_shards(ctx: typer.Context) -> None:
-    """List the registered shards and when each was heard last."""
+    """List the registered shards and when each reported last."""
     from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
     ctl = ctl_of(ctx)
@@ -29,7 +29,7 @@ def list_shards(ctx: typer.Context) -> None:
         ListingColumn(
             "last_heartbeat",
             lambda e: moment(e.last_heartbeat_unix_ns),
-            "heard",
+            "reported",
             lambda e: ago(e.last_heartbeat_unix_ns, now),
         ),
         ListingColumn(

@@ -120,7 +120,7 @@ def _shard_columns(view: Overview) -> list[ListingColumn[ShardLook]]:
         ListingColumn("spend", lambda s: known(s, dollars(s.counted.dollars)), "$/hour>"),
     ]
     if view.replicas:
-        columns.append(ListingColumn("heard", last_report, "heard"))
+        columns.append(ListingColumn("heard", last_report, "reported"))
     return columns
 
 
