@@ -158,6 +158,8 @@ gauge backend provider version:
     info
 gauge capacity_type state:
     machines
+gauge resource:
+    allocatable_difference_ratio
 gauge kind:
     transition_age_max_seconds transition_timeout_seconds transitions_inflight
 histogram kind:

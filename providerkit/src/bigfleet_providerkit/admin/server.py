@@ -120,6 +120,8 @@ def inspect(backend: Backend, machine: str) -> Answer:
         "revision": ledger.inventory.revision(machine),
         "extra": record.extra, "price_per_hour": record.shape.price,
         "price_source": backend.steps.price_source(record),
+        "allocatable": dict(record.shape.allocatable),
+        "reported_by_nodes": backend.steps.reported(record),
         "notes": dict(notes.notes) if notes is not None else {},
         "operations": {kind.word: op for kind, op in operations_of(record).items()},
         "running": None if work is None else

@@ -52,12 +52,13 @@ class Loops:
         self._metrics = metrics
         self._log = log
         self._early = asyncio.Event()
+        self._changed_shapes = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, heal: Callable[[], Awaitable[None]], refresh: PriceRefresh) -> None:
         """Begin all loops that the settings ask for."""
         self._refresh = refresh
-        loops: list[Callable[[], Awaitable[None]]] = [heal, self._watch_store]
+        loops: list[Callable[[], Awaitable[None]]] = [heal, self._watch_store, self._renew]
         if self._settings.reconcile_interval > 0:
             loops.append(self._reconcile)
         due = [source for source in refresh.sources if source.every > 0]
@@ -78,6 +79,16 @@ class Loops:
     def reconcile_soon(self) -> None:
         """Something happened to a host: look now."""
         self._early.set()
+
+    def renew_soon(self) -> None:
+        """The shapes of offerings changed: bring the records up to date."""
+        self._changed_shapes.set()
+
+    async def _renew(self) -> None:
+        while True:
+            await self._changed_shapes.wait()
+            self._changed_shapes.clear()
+            await self.renew_records()
 
     async def _forever(self, loop: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -112,7 +123,7 @@ class Loops:
                 await self.renew_records()
 
     async def renew_records(self) -> None:
-        """Bring the records up to date with what the catalogue say now."""
+        """Bring the records up to date with what the catalogue says now."""
         for number, machine in enumerate(list(self._ledger.inventory.snapshot())):
             if number % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)

@@ -9,7 +9,7 @@ Each may be run again from the start: the substrate's methods are idempotent, an
 binding tag that cannot be written does not fail a transition: reconcile puts it right.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from bigfleet_providerkit.backend.hosts import binding_of, host_of, notes_of, order_for
@@ -59,6 +59,7 @@ class Steps:
         self._codec = codec
         self._longest_name = longest_name
         self.doing: dict[str, str] = {}
+        self.on_ready: Callable[[Host, Record], None] = lambda host, record: None
 
     async def perform(self, record: Record, work: Work, secret: bytes) -> Host | None:
         """The whole work of a transition; the host for a Create."""
@@ -88,6 +89,7 @@ class Steps:
             return result.exit_code == 0
 
         await self._judge.resumed(host, record.id, record.cluster, done_on_host)
+        self.on_ready(host, record)
         await self.tag(record, record.cluster)
         return None
 
@@ -130,6 +132,11 @@ class Steps:
     def refined(self, record: Record) -> Shape:
         """The shape of a machine as it is known when its host runs."""
         return self._catalogue.refreshed(record)
+
+    def reported(self, record: Record) -> dict[str, str]:
+        """The smallest that Nodes of a machine's type reported lately; empty while none did."""
+        offering = self._catalogue.offering_of(record.id)
+        return self._catalogue.reports.written(offering.type_word) if offering is not None else {}
 
     def price_source(self, record: Record) -> str:
         """Where the price of a machine comes from; empty for one outside the offerings."""
@@ -180,6 +187,7 @@ class Steps:
         until = limit.ends if limit else self._runtime.clock.monotonic()
         host = host_of(record, self._ledger)
         await self._judge.wait(host, record.id, record.cluster, until)
+        self.on_ready(host, record)
         await self.tag(record, record.cluster)
 
     async def _drain(self, record: Record, work: Work) -> None:

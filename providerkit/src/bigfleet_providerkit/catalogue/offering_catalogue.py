@@ -9,6 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from bigfleet_providerkit.capacity.node_reports import (
+    Amounts,
+    NodeReports,
+    corrected,
+    differences,
+)
 from bigfleet_providerkit.capacity.table import (
     CapacityTable,
     allocatable_of,
@@ -39,6 +45,7 @@ class OfferingCatalogue:
         interruption: InterruptionBook,
         *,
         reserve: Callable[[Capacity], Mapping[str, str]],
+        reserve_given: bool = False,
         image: Mapping[str, str] | str = "",
         user_data: str = "",
         region_of: Callable[[str], str] | None = None,
@@ -54,6 +61,8 @@ class OfferingCatalogue:
         self.capacities = capacities
         self.interruption = interruption
         self._reserve = reserve
+        self._reserve_given = reserve_given
+        self.reports = NodeReports()
         self._image = image
         self._user_data = user_data
         self.offerings: Sequence[Offering] = ()
@@ -150,11 +159,13 @@ class OfferingCatalogue:
         if known is not None and known.accelerator:
             labels["bigfleet.io/accelerator"] = known.accelerator
         labels.update(offering.labels)
-        allocatable = offering.allocatable
-        if allocatable is None and known is not None:
-            reserve = self._reserve(known) if offering.reserve is None else offering.reserve
-            allocatable = allocatable_of(known, reserve, where)
         resources = offering.resources or resources_of(known)
+        allocatable = self._promised(offering, known, where)
+        if offering.allocatable is None:
+            allocatable = corrected(
+                allocatable, self.reports.least(offering.type_word),
+                upwards=offering.reserve is None and not self._reserve_given,
+            )  # fmt: skip
         quote = self.quote(offering)
         shape = Shape(
             instance_type=offering.instance_type,
@@ -165,12 +176,47 @@ class OfferingCatalogue:
                 offering.instance_type, offering.capacity_type, offering.interruption
             ),
             resources=resources,
-            allocatable=with_pods(allocatable or {}, resources),
+            allocatable=allocatable,
             labels=labels,
             taints=offering.taints,
         )
         check_shape(shape, where)
         return shape.packed()
+
+    def _promised(self, offering: Offering, known: Capacity | None, where: str) -> dict[str, str]:
+        """What an offering promises to Pods before a Node of its type has reported."""
+        allocatable: Mapping[str, str] = offering.allocatable or {}
+        if offering.allocatable is None and known is not None:
+            reserve = self._reserve(known) if offering.reserve is None else offering.reserve
+            allocatable = allocatable_of(known, reserve, where)
+        return with_pods(allocatable, offering.resources or resources_of(known))
+
+    def reported(self, machine: str, report: Amounts) -> str:
+        """Take what a machine's Node reports; its type when that corrects the promise, or empty."""
+        offering = self.offering_of(machine)
+        if offering is None or not self.reports.take(offering.type_word, machine, report):
+            return ""
+        self.forget()
+        return offering.type_word
+
+    def load_reports(self, rows: Mapping[str, Mapping[str, Mapping[str, str]]]) -> None:
+        """Take back what Nodes reported to an earlier process, by the word of their type."""
+        for type_word, row in rows.items():
+            self.reports.load(type_word, row)
+        self.forget()
+
+    def reserve_differences(self) -> dict[str, float]:
+        """Per resource, the largest share by which an offering promises more than Nodes report."""
+        largest: dict[str, float] = {}
+        for offering in self.offerings:
+            least = self.reports.least(offering.type_word)
+            if not least:
+                continue
+            known = self.capacities.get(offering.instance_type, offering.sized_type)
+            promised = self._promised(offering, known, offering.type_word)
+            for name, share in differences(promised, least).items():
+                largest[name] = max(share, largest.get(name, share))
+        return largest
 
     def refreshed(self, record: Record) -> Shape:
         """The shape of a machine as the catalogue sees it now; its own where that is not known."""

@@ -14,6 +14,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from bigfleet_providerkit.capacity.node_reports import CORRECTED
 from bigfleet_providerkit.machines.state import CapacityType, Kind, State
 
 # Creation times would be a second series beside every counter and histogram.
@@ -68,6 +69,11 @@ class Metrics:
         self.price_refreshes = self._counter("price_refresh_total", "price lists", "outcome")
         self.store_seconds = self._histogram("store_duration_seconds", MEDIUM, "op")
         self.store_errors = self._counter("store_errors_total", "failures of the store", "op")
+        self.differences = self._gauge(
+            "allocatable_difference_ratio",
+            "share by which the reserve promises more than Nodes report, of the worst type",
+            "resource",
+        )
         self.panics = self._counter("panics_total", "bugs met in a handler")
         self._start_at_zero(ops)
 
@@ -90,6 +96,8 @@ class Metrics:
             self.call_seconds.labels(op)
             self.throttles.labels(op)
             self.retries.labels(op)
+        for resource in CORRECTED:
+            self.differences.labels(resource)
         for outcome in ("success", "error"):
             self.reconciles.labels(outcome)
         for outcome in ("success", "error", "stale_kept"):

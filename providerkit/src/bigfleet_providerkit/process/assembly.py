@@ -11,6 +11,7 @@ from bigfleet_providerkit.backend.runner import Runner
 from bigfleet_providerkit.backend.state.ledger import Ledger
 from bigfleet_providerkit.backend.steps import Steps
 from bigfleet_providerkit.catalogue.offering_catalogue import OfferingCatalogue
+from bigfleet_providerkit.catalogue.reserve_correction import ReserveCorrection
 from bigfleet_providerkit.http.metrics import Metrics, ScrapeCollector
 from bigfleet_providerkit.kit import Kit
 from bigfleet_providerkit.machines.state import Kind
@@ -55,12 +56,15 @@ def build_backend(
         substrate, ledger, catalogue, judge, settings, runtime, kit.codec,
         longest_name=spec.limits.name,
     )  # fmt: skip
+    correction = ReserveCorrection(ledger, catalogue, judge, metrics, log)
+    steps.on_ready = correction.take
     healer = Healer(substrate, ledger, steps, settings, runtime, metrics, log)
     reconciler = Reconciler(
         substrate, ledger, catalogue, steps, settings, runtime, metrics, log, healer.failed
     )
     loops = Loops(substrate, ledger, catalogue, reconciler, settings, runtime, metrics, log)
     runner = Runner(ledger, steps, runtime, metrics, log, healer.failed, loops.reconcile_soon)
+    correction.on_change = loops.renew_soon
     _describe(spec, options, settings, ledger, kit, metrics)
     return Backend(ledger, steps, runner, reconciler, healer, loops, kit, judge)
 

@@ -172,6 +172,7 @@ def make_catalogue(
         CapacityTable(spec.shapes),
         interruption,
         reserve=(lambda shape: options.reserve) if options.reserve else spec.reserve,
+        reserve_given=bool(options.reserve),
         image=options.image,
         user_data=user_data,
         region_of=None if region_of is None else lambda zone: region_of(options, zone),

@@ -189,6 +189,7 @@ async def start(
         loaded = load(kept, settings.label, runtime.rng)
         undo.push_async_callback(kept.close)
         catalogue = make_catalogue(spec, options, settings, offerings)
+        catalogue.load_reports(loaded.reports)
         kit = make_kit(spec, options, settings, runtime, log, metrics, loaded, catalogue)
         undo.callback(kit.close)
         substrate = await open_substrate(spec, options, kit, fake=fake)

@@ -5,7 +5,7 @@ looks of our own. Until all that apply say yes the machine stays CONFIGURING. Af
 hook's promise is found on the host itself, as the id of its operation.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from bigfleet_providerkit.clock import Clock
@@ -25,6 +25,10 @@ class NodeWatch(Protocol):
 
     async def ready(self, host: Host, machine: str, cluster: str) -> bool:
         """Whether the machine's Node is Ready there."""
+        ...
+
+    def allocatable(self, host: Host, machine: str, cluster: str) -> Mapping[str, object]:
+        """What the machine's Node reports as allocatable; empty while that is not known."""
         ...
 
     async def aclose(self) -> None:
@@ -78,6 +82,12 @@ class Judge:
                 # Not knowing does not decide it; the deadline of the operation ends this.
                 pass
             await self._clock.sleep(self._poll)
+
+    def reported(self, host: Host, machine: str, cluster: str) -> Mapping[str, object]:
+        """What the machine's Node reports as allocatable, where a kubeconfig shows it."""
+        if self._watch is None or not self._watch.covers(cluster):
+            return {}
+        return self._watch.allocatable(host, machine, cluster)
 
     async def aclose(self) -> None:
         """Look no more."""

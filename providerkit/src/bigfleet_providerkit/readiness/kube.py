@@ -41,6 +41,7 @@ class Nodes:
     """The nodes of one cluster, as the watch saw them."""
 
     ready: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    allocatable: dict[str, Mapping[str, object]] = field(default_factory=dict)
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     trouble: str = ""
 
@@ -49,15 +50,25 @@ class Nodes:
         name, tail, ready = read_node(node)
         if gone:
             self.ready.pop(name, None)
+            self.allocatable.pop(name, None)
         else:
             self.ready[name] = (tail, ready)
+            self.allocatable[name] = _map(_map(node.get("status")).get("allocatable"))
 
     def verdict(self, host: Host, machine: str) -> bool:
         """Whether the node of this machine is Ready."""
+        return any(self.ready[name][1] for name in self._names(host, machine))
+
+    def report(self, host: Host, machine: str) -> Mapping[str, object]:
+        """What the Ready node of this machine says that Pods can use; empty without one."""
+        ready = (name for name in self._names(host, machine) if self.ready[name][1])
+        return next((self.allocatable[name] for name in ready), {})
+
+    def _names(self, host: Host, machine: str) -> list[str]:
         for name in (host.node_name, machine):
             if name and name in self.ready:
-                return self.ready[name][1]
-        return any(ready for tail, ready in self.ready.values() if tail and tail == host.ref)
+                return [name]
+        return [name for name, (tail, _) in self.ready.items() if tail and tail == host.ref]
 
 
 def read_node(node: Mapping[str, object]) -> tuple[str, str, bool]:
@@ -159,6 +170,11 @@ class KubeNodes:
             raise Retryable(f"nodes of {cluster} cannot be listed: {nodes.trouble}") from error
         return nodes.verdict(host, machine)
 
+    def allocatable(self, host: Host, machine: str, cluster: str) -> Mapping[str, object]:
+        """What the machine's Node reports; empty while the watch has not seen it Ready."""
+        known = self._watches.get(cluster)
+        return known[1].report(host, machine) if known is not None else {}
+
     async def aclose(self) -> None:
         """End all watches."""
         for _, _, task in self._watches.values():
@@ -208,6 +224,7 @@ async def _list(session: aiohttp.ClientSession, access: Access, nodes: Nodes) ->
         response.raise_for_status()
         data = _map(await response.json())
     nodes.ready.clear()
+    nodes.allocatable.clear()
     items = data.get("items")
     for item in items if isinstance(items, list) else []:
         nodes.saw(_map(item), gone=False)

@@ -85,6 +85,8 @@ class NotesRow(msgspec.Struct, omit_defaults=True):
 
 
 META_KEY = b"counters"
+REPORTS_KEY = b"reports/"
+"""Rows of the table meta that hold what Nodes of one type reported; its word follows."""
 _pack = msgspec.msgpack.Encoder().encode
 _machine = msgspec.msgpack.Decoder(MachineRow).decode
 _fence = msgspec.msgpack.Decoder(FenceRow).decode
@@ -92,6 +94,7 @@ pack = _pack
 read_running = msgspec.msgpack.Decoder(RunningRow).decode
 read_late = msgspec.msgpack.Decoder(LateRow).decode
 read_meta = msgspec.msgpack.Decoder(MetaRow).decode
+read_reports = msgspec.msgpack.Decoder(dict[str, dict[str, str]]).decode
 read_notes = msgspec.msgpack.Decoder(NotesRow).decode
 
 

@@ -17,11 +17,13 @@ from bigfleet_providerkit.store.interface import Store, Tables
 
 @dataclass(frozen=True, slots=True)
 class LoadedState:
-    """A ledger, whether its store was fresh, and the hosts of a substrate in memory."""
+    """A ledger, whether its store was fresh, the hosts of a substrate in memory, and what Nodes
+    reported, by the word of their type."""
 
     ledger: Ledger
     fresh: bool
     hosts: dict[str, bytes]
+    reports: dict[str, dict[str, dict[str, str]]]
 
 
 def load(store: Store, label: str, rng: random.Random) -> LoadedState:
@@ -50,7 +52,12 @@ def load(store: Store, label: str, rng: random.Random) -> LoadedState:
     for key, value in tables["notes"].items():
         ledger.notes[key.decode()] = rows.read_notes(value)
     hosts = {key.decode(): value for key, value in tables["hosts"].items()}
-    return LoadedState(ledger, stored is None or not len(inventory), hosts)
+    reports = {
+        key.removeprefix(rows.REPORTS_KEY).decode(): rows.read_reports(value)
+        for key, value in tables["meta"].items()
+        if key.startswith(rows.REPORTS_KEY)
+    }
+    return LoadedState(ledger, stored is None or not len(inventory), hosts, reports)
 
 
 def _load_machines(tables: Tables, inventory: Inventory, label: str) -> None:
