@@ -121,7 +121,7 @@ class Caller:
             after = error.after if isinstance(error, Retryable) else None
             if isinstance(error, Retryable) and error.refused:
                 limit.sent = sent_before
-            limiter.answered(throttled=throttled, after=after)
+            limiter.answered(throttled=throttled, after=after, sent_monotonic_s=began)
             if throttled:
                 self._observer.throttled(op)
             seconds = self._runtime.clock.monotonic() - began
@@ -130,7 +130,7 @@ class Caller:
             if once and may_have_taken_effect(problem, error):
                 raise Ambiguous(str(error), began) from problem
             raise error from problem
-        limiter.answered(throttled=False)
+        limiter.answered(throttled=False, sent_monotonic_s=began)
         self._observer.called(op, "success", self._runtime.clock.monotonic() - began)
         return result
 

@@ -3,11 +3,15 @@
 Callers are served in order, at the rate of the moment in which they are served. Polls (looks at
 something under way) and other calls take turns, so that neither waits behind a queue of the other.
 
-A single throttled answer delays its own call only; `retry` obeys its Retry-After. The rate is
-halved when more than a fifth of the last 50 calls were throttled, once a second at most, and grows
-back by a tenth a second while calls are not throttled. Without that condition it would go up and
-down around the real rate with a fifth of the calls wasted. A Retry-After of 5 s or more pauses the
-whole bucket, because it speaks of the account.
+All callers share what one of them learns. A throttled answer lowers the rate by a fifth, any other
+answer raises it by 3 %. So the rate rests where one call in nine is throttled: a cloud that
+throttles one call in twenty at random leaves it at what was declared, and a quota below that is
+found within some twenty throttled calls. Calls that were under way together lower it to a quarter
+at most, because the last of them say nothing that the first did not. The rate grows with time as
+well, once nothing was throttled for a while.
+
+A throttled call is delayed alone; `retry` obeys its Retry-After. A Retry-After of 5 s or more
+pauses the whole bucket, because it speaks of the account; after it one call goes first.
 """
 
 import asyncio
@@ -23,12 +27,12 @@ if TYPE_CHECKING:
 
 DEFAULT_RATE, DEFAULT_BURST_S = 50.0, 0.2
 SLOWEST_RATE = 0.1
+AFTER_THROTTLED, AFTER_OTHER = 0.8, 1.03
+LEAST_OF_FLIGHT = 0.25
 GROWTH_PER_SECOND = 1.1
-WINDOW_CALLS = 50
-TOLERATED_SHARE = 0.2
+QUIET_CALLS, QUIET_S, QUIET_AT_MOST_S = 15.0, 10.0, 60.0
+"""When the rate begins to grow with time: after the time of so many calls, within these bounds."""
 PAUSES_ALL_S = 5.0
-HELD_CALLS, HELD_AT_MOST_S = 20, 10.0
-"""How long the rate does not grow after a throttled call: so many good ones, or so long."""
 LONGEST_STEP_S, SHORTEST_STEP_S = 1.0, 0.001
 """How long a queue waits before it looks again at its rate, which grows."""
 _WHOLE = 1.0 - 1e-9
@@ -58,12 +62,10 @@ class Limiter:
         self._tokens = self._burst
         self._filled_monotonic_s = clock.monotonic()
         self._rate = rate
-        self._grown_monotonic_s = clock.monotonic()
-        self._slowed_monotonic_s = float("-inf")
-        self._held_until_monotonic_s = float("-inf")
-        self._calls_held = 0
+        self._grows_from_monotonic_s = clock.monotonic()
+        self._flight_rate = rate
+        self._flight_from_monotonic_s = float("-inf")
         self._paused_until_monotonic_s = float("-inf")
-        self._throttled: deque[bool] = deque(maxlen=WINDOW_CALLS)
         self._waiting: tuple[deque[asyncio.Future[None]], ...] = (deque(), deque())
         self._next_is_poll = True
         self._timer: Timer | None = None
@@ -72,32 +74,35 @@ class Limiter:
     def rate(self) -> float:
         """Calls a second at this moment."""
         now = self._clock.monotonic()
-        begins = self._grown_monotonic_s
-        if self._calls_held > 0:
-            begins = max(begins, min(now, self._held_until_monotonic_s))
-        if self._rate < self._declared:
-            steps = min(now - begins, 1000.0)
-            self._rate = min(self._declared, self._rate * GROWTH_PER_SECOND**steps)
-        self._grown_monotonic_s = now
+        grown_s = min(now - self._grows_from_monotonic_s, 1000.0)
+        if grown_s > 0:
+            self._rate = min(self._declared, self._rate * GROWTH_PER_SECOND**grown_s)
+            self._grows_from_monotonic_s = now
         return self._rate
 
-    def answered(self, *, throttled: bool, after: float | None = None) -> None:
-        """A call came back; `after` is the pause that a throttled one was given."""
-        self._throttled.append(throttled)
+    def answered(
+        self, *, throttled: bool, after: float | None = None, sent_monotonic_s: float | None = None
+    ) -> None:
+        """A call that was sent then came back; `after` is the pause that a throttled one was given.
+
+        Without `sent_monotonic_s` the call was sent at this moment.
+        """
         rate, now = self.rate, self._clock.monotonic()
+        self._fill()
         if not throttled:
-            self._calls_held -= 1
+            self._rate = min(self._declared, rate * AFTER_OTHER)
             return
-        self._calls_held, self._held_until_monotonic_s = HELD_CALLS, now + HELD_AT_MOST_S
+        if (now if sent_monotonic_s is None else sent_monotonic_s) >= self._flight_from_monotonic_s:
+            self._flight_rate, self._flight_from_monotonic_s = rate, now
+        slowest = max(min(SLOWEST_RATE, self._declared), LEAST_OF_FLIGHT * self._flight_rate)
+        self._rate = max(slowest, rate * AFTER_THROTTLED)
+        # What was saved up belongs to the old rate.
+        self._tokens = min(self._tokens, 1.0)
+        quiet_s = min(max(QUIET_S, QUIET_CALLS / self._rate), QUIET_AT_MOST_S)
+        self._grows_from_monotonic_s = now + quiet_s
         if after is not None and after >= PAUSES_ALL_S:
             self._paused_until_monotonic_s = max(self._paused_until_monotonic_s, now + after)
-        too_many = sum(self._throttled) > TOLERATED_SHARE * WINDOW_CALLS
-        if too_many and now - self._slowed_monotonic_s >= 1.0:
-            self._fill()
-            self._rate = max(min(SLOWEST_RATE, self._declared), rate / 2.0)
-            self._slowed_monotonic_s = now
-            # What was saved up belongs to the old rate.
-            self._tokens = min(self._tokens, 1.0)
+            self._tokens = 1.0
 
     async def turn(self, until_monotonic_s: float) -> bool:
         """Wait for the caller's turn; False when it did not come in time."""
@@ -123,8 +128,9 @@ class Limiter:
 
     def _fill(self) -> None:
         now = self._clock.monotonic()
-        grown = (now - self._filled_monotonic_s) * self.rate
-        self._tokens = min(self._burst, self._tokens + grown)
+        # Nothing is saved up while the bucket pauses.
+        began = max(self._filled_monotonic_s, min(now, self._paused_until_monotonic_s))
+        self._tokens = min(self._burst, self._tokens + (now - began) * self.rate)
         self._filled_monotonic_s = now
 
     def _pause(self) -> float:
