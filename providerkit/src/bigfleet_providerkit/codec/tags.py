@@ -20,7 +20,7 @@ MANAGED, PROVIDER, MACHINE = "managed", "provider", "machine-id"
 OPERATION, CAPACITY, CLUSTER, HOST_KEY = "operation", "capacity", "cluster", "host-key-fp"
 LAUNCH, VERSION = "launch", "tags"
 TAGS_VERSION = "1"
-HASHED = 40
+HASHED_BYTES = 25
 _BASE32 = "b-"
 _HASH = re.compile(r"h[a-z2-7]{40}")
 
@@ -32,7 +32,7 @@ def base32(data: bytes) -> str:
 
 def hashed(value: str) -> str:
     """The short form of a value that does not fit."""
-    return "h" + base32(hashlib.sha256(value.encode()).digest())[:HASHED]
+    return "h" + base32(hashlib.sha256(value.encode()).digest()[:HASHED_BYTES])
 
 
 @dataclass
@@ -53,13 +53,11 @@ class TagCodec:
 
     def encode(self, value: str) -> str:
         """A value as this cloud can hold it."""
-        allowed = not self.alphabet or re.fullmatch(self.alphabet, value) is not None
-        mistakable = value.startswith(_BASE32) or _HASH.fullmatch(value) is not None
-        short = len(value) <= self.longest_value
-        if allowed and short and value.isprintable() and not mistakable:
+        if self._fits(value):
             return value
-        packed = _BASE32 + base32(value.encode())
-        return packed if len(packed) <= self.longest_value else hashed(value)
+        if self._is_hashed(value):
+            return hashed(value)
+        return _BASE32 + base32(value.encode())
 
     def decode(self, text: str) -> str | None:
         """The value behind a tag; None when it was hashed and is not a known value."""
@@ -78,9 +76,20 @@ class TagCodec:
     def know(self, values: Iterable[str]) -> None:
         """Remember values whose tags are hashes, so that they are read back."""
         for value in values:
-            text = self.encode(value)
-            if text == hashed(value):
-                self._known[text] = value
+            if self._is_hashed(value) and not self._fits(value):
+                self._known[hashed(value)] = value
+
+    def _fits(self, value: str) -> bool:
+        """Whether a value is written as it is."""
+        if len(value) > self.longest_value or not value.isprintable():
+            return False
+        if self.alphabet and re.fullmatch(self.alphabet, value) is None:
+            return False
+        return not value.startswith(_BASE32) and _HASH.fullmatch(value) is None
+
+    def _is_hashed(self, value: str) -> bool:
+        """Whether a value that does not fit is too long even for base32."""
+        return len(_BASE32) + -(-len(value.encode()) * 8 // 5) > self.longest_value
 
     def tags(self, binding: Binding) -> dict[str, str]:
         """The complete tag set of a host."""
