@@ -177,7 +177,7 @@ crds: $(STAMP) ## Write the reference of the custom resources from api/crd
 
 # The binaries are built once and kept outside of the checkout; afterwards this only looks.
 .PHONY: kube-tools
-kube-tools: ## Build the pinned Kubernetes binaries into a cache; the first time takes 6 to 10 minutes
+kube-tools: ## Build the pinned Kubernetes binaries into a cache; the first time takes 6 to 12 minutes
 	@PYTHONPATH=tools $(PYTHON) -m kube.binaries $(BINARIES)
 
 .PHONY: prometheus chromium

@@ -25,6 +25,8 @@ from typing import Final
 
 HERE: Final = Path(__file__).parent
 MODULES: Final = ("kubernetes", "kwok", "helm")
+NODE: Final = "node"
+"""What a host runs is pinned apart and has a folder of its own: its pins change nothing else."""
 OLDEST_GO: Final = (1, 25)
 SIGN_OF_LIFE: Final = 10.0
 # Part of the digest: raise it when the same sources are to be built in another way.
@@ -66,23 +68,25 @@ BINARIES: Final = (
     Binary("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
     Binary("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     Binary("helm", "helm", "helm.sh/helm/v3/cmd/helm"),
+    Binary("kubeadm", NODE, "k8s.io/kubernetes/cmd/kubeadm"),
+    Binary("kubelet", NODE, "k8s.io/kubernetes/cmd/kubelet"),
 )
 
 
-def folder() -> Path:
+def folder(module: str = MODULES[0]) -> Path:
     """Where the binaries of this checkout's pins are, built or not; BIGFLEET_TOOLS overrides it."""
     chosen = os.environ.get("BIGFLEET_TOOLS")
     if chosen:
         return Path(chosen)
     caches = os.environ.get("XDG_CACHE_HOME")
     parent = Path(caches) if caches else Path.home() / ".cache"
-    return parent / "bigfleet" / "kube" / digest()
+    return parent / "bigfleet" / "kube" / digest((module,) if module == NODE else MODULES)
 
 
-def digest() -> str:
+def digest(modules: Sequence[str]) -> str:
     """A name for exactly these pins on this kind of machine."""
     seen = hashlib.sha256(f"{RECIPE} {platform.system()} {platform.machine()}".encode())
-    for module in MODULES:
+    for module in modules:
         for name in ("go.mod", "go.sum"):
             seen.update((HERE / module / name).read_bytes())
     return seen.hexdigest()[:16]
@@ -90,13 +94,16 @@ def digest() -> str:
 
 def missing() -> list[str]:
     """Names of binaries that are not built yet."""
-    place = folder()
-    return [binary.name for binary in BINARIES if not (place / binary.name).is_file()]
+    return [binary.name for binary in BINARIES if not _place_of(binary).is_file()]
+
+
+def _place_of(binary: Binary) -> Path:
+    return folder(binary.module) / binary.name
 
 
 def path_of(name: str) -> Path:
     """The path of one built binary."""
-    found = folder() / name
+    found = next(_place_of(binary) for binary in BINARIES if binary.name == name)
     if not found.is_file():
         raise NotBuiltError(f"{name} is not in {found.parent}; build it once with: make kube-tools")
     return found
@@ -116,13 +123,15 @@ def linker_flags(binary: Binary) -> str:
     """Flags that leave symbols out and tell programs their version, which Go alone would not."""
     version = pinned(binary.module, binary.package)
     major, minor = version.removeprefix("v").split(".")[:2]
+    kubernetes = {
+        "k8s.io/component-base/version.gitVersion": version,
+        "k8s.io/component-base/version.gitMajor": major,
+        "k8s.io/component-base/version.gitMinor": minor,
+        "k8s.io/component-base/version.gitTreeState": "clean",
+    }
     output = {
-        "kubernetes": {
-            "k8s.io/component-base/version.gitVersion": version,
-            "k8s.io/component-base/version.gitMajor": major,
-            "k8s.io/component-base/version.gitMinor": minor,
-            "k8s.io/component-base/version.gitTreeState": "clean",
-        },
+        "kubernetes": kubernetes,
+        NODE: kubernetes,
         "kwok": {"sigs.k8s.io/kwok/pkg/consts.Version": version},
         "helm": {"helm.sh/helm/v3/internal/version.version": version},
     }[binary.module]
@@ -155,18 +164,26 @@ def build(names: Sequence[str] = ()) -> None:
     if len(wanted) < len(names):
         known = ", ".join(binary.name for binary in BINARIES)
         raise KubeToolsError(f"no such binary among {', '.join(names)}; there are {known}")
-    place = folder()
-    place.mkdir(parents=True, exist_ok=True)
-    with locked(place):
-        waiting = [binary for binary in wanted if not (place / binary.name).is_file()]
-        if not waiting:
-            print(f"kube-tools: {len(wanted)} binaries are in {place}")
-            return
-        go = find_go()
-        print(f"kube-tools: building {len(waiting)} binaries into {place}")
-        print("kube-tools: the first time takes 6 to 10 minutes on two cores", flush=True)
-        for number, binary in enumerate(waiting, start=1):
-            build_one(go, binary, place, f"{number}/{len(waiting)}")
+    places: dict[Path, list[Binary]] = {}
+    for binary in wanted:
+        places.setdefault(folder(binary.module), []).append(binary)
+    for place, binaries in places.items():
+        place.mkdir(parents=True, exist_ok=True)
+        with locked(place):
+            fill(place, binaries)
+
+
+def fill(place: Path, binaries: Sequence[Binary]) -> None:
+    """Build what one folder lacks of these binaries; its lock is held."""
+    waiting = [binary for binary in binaries if not (place / binary.name).is_file()]
+    if not waiting:
+        print(f"kube-tools: {len(binaries)} binaries are in {place}")
+        return
+    go = find_go()
+    print(f"kube-tools: building {len(waiting)} binaries into {place}")
+    print("kube-tools: the first time takes 6 to 10 minutes on two cores", flush=True)
+    for number, binary in enumerate(waiting, start=1):
+        build_one(go, binary, place, f"{number}/{len(waiting)}")
 
 
 def build_one(go: Path, binary: Binary, place: Path, count: str) -> None:

@@ -44,6 +44,10 @@ class Authority:
         """What clients and servers have to trust."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
+    def signer(self) -> Identity:
+        """Its own certificate and key, for a controller that signs in its name."""
+        return Identity(self.certificate, private_pem(self._key))
+
     def server(self) -> Identity:
         """An identity for servers on loopback."""
         names = [x509.DNSName(name) for name in SERVER_NAMES]

@@ -54,6 +54,13 @@ CONTROLLERS: Final = (
     "token-cleaner-controller",
 )
 COMPONENTS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+# What a control plane has to do for nodes that really join: sign the cluster's address for those
+# who have a token, and the certificates of their kubelets.
+JOINING: Final = (
+    "bootstrap-signer-controller",
+    "certificatesigningrequest-approving-controller",
+    "certificatesigningrequest-signing-controller",
+)
 
 
 class ControlPlaneError(Exception):
@@ -61,9 +68,13 @@ class ControlPlaneError(Exception):
 
 
 class ControlPlane:
-    """One Kubernetes. Made by `control_plane`, which also ends it."""
+    """One Kubernetes. Made by `control_plane`, which also ends it.
 
-    def __init__(self, folder: Path, name: str = "kube") -> None:
+    With `real_nodes` its nodes are those that join by kubeadm: kwok is left out, and a node may
+    change nothing but what is its own (NodeRestriction).
+    """
+
+    def __init__(self, folder: Path, name: str = "kube", *, real_nodes: bool = False) -> None:
         self.name = name
         self.folder = folder
         self.logs = folder / "logs"
@@ -77,6 +88,9 @@ class ControlPlane:
             component: Process(component, command, self.logs / f"{component}.log")
             for component, command in _commands(folder, etcd_port, peer_port, api_port).items()
         }
+        if real_nodes:
+            del self.processes["kwok"]
+            _let_nodes_join(self.processes, folder)
         self._cache = folder / "kubectl"
         self.api = Api(self.server, self._trust)
 
@@ -87,8 +101,9 @@ class ControlPlane:
         for component in ("etcd", "kube-apiserver"):
             self.processes[component].start()
         self.wait(self._api_is_ready, "the API server is not ready")
-        for component in ("kube-controller-manager", "kube-scheduler", "kwok"):
-            self.processes[component].start()
+        for component in COMPONENTS[2:]:
+            if component in self.processes:
+                self.processes[component].start()
         # Admission refuses Pods until their namespace has a service account.
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         self.wait(lambda: self._answers(account), "there is no default service account")
@@ -96,8 +111,8 @@ class ControlPlane:
     def stop(self) -> None:
         """Kill everything; the folder with the logs stays."""
         self.api.close()
-        for component in reversed(COMPONENTS):
-            self.processes[component].kill()
+        for process in reversed(self.processes.values()):
+            process.kill()
         for port in self._ports:
             port.give_back()
 
@@ -193,9 +208,10 @@ class ControlPlane:
         return context
 
     def _write_files(self) -> None:
-        (self.folder / "ca.crt").write_bytes(self.authority.certificate)
         admin = self.authority.user("admin", "system:masters")
-        for name, identity in (("server", self.authority.server()), ("admin", admin)):
+        authority = self.authority
+        named = (("server", authority.server()), ("admin", admin), ("ca", authority.signer()))
+        for name, identity in named:
             (self.folder / f"{name}.crt").write_bytes(identity.certificate)
             key = self.folder / f"{name}.key"
             key.touch(mode=0o600)
@@ -309,16 +325,29 @@ def _commands(
     }
 
 
+def _let_nodes_join(processes: dict[str, Process], folder: Path) -> None:
+    processes["kube-apiserver"].command += [
+        "--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction",
+    ]  # fmt: skip
+    processes["kube-controller-manager"].command += [
+        f"--controllers={','.join(JOINING)}",
+        f"--cluster-signing-cert-file={folder / 'ca.crt'}",
+        f"--cluster-signing-key-file={folder / 'ca.key'}",
+    ]
+
+
 @contextmanager
-def control_plane(folder: Path | None = None, name: str = "kube") -> Iterator[ControlPlane]:
+def control_plane(
+    folder: Path | None = None, name: str = "kube", *, real_nodes: bool = False
+) -> Iterator[ControlPlane]:
     """One running control plane, in a folder of the caller or one that goes with it."""
-    with control_planes([name], folder) as planes:
+    with control_planes([name], folder, real_nodes=real_nodes) as planes:
         yield planes[0]
 
 
 @contextmanager
 def control_planes(
-    names: Sequence[str], folder: Path | None = None
+    names: Sequence[str], folder: Path | None = None, *, real_nodes: bool = False
 ) -> Iterator[list[ControlPlane]]:
     """Several running control planes, each in a folder of its name, started at the same time."""
     with ExitStack() as ends:
@@ -327,7 +356,7 @@ def control_planes(
         planes = []
         for name in names:
             (folder / name).mkdir(parents=True, exist_ok=True)
-            planes.append(ControlPlane(folder / name, name))
+            planes.append(ControlPlane(folder / name, name, real_nodes=real_nodes))
             ends.callback(planes[-1].stop)
         with ThreadPoolExecutor(len(planes)) as starters:
             list(starters.map(ControlPlane.start, planes))

@@ -44,7 +44,7 @@ def test_a_second_build_finds_everything(
     assert binaries.missing() == []
     assert capsys.readouterr().out.count("MiB") == len(binaries.BINARIES)
     assert binaries.main([]) == 0
-    assert "7 binaries are in" in capsys.readouterr().out
+    assert "9 binaries are in" in capsys.readouterr().out
     assert binaries.path_of("etcd") == cache / "etcd"
 
 
@@ -101,7 +101,7 @@ def test_a_long_build_shows_that_it_lives(
 
 
 def test_only_known_binaries_can_be_named(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert binaries.main(["kubelet"]) == 1
+    assert binaries.main(["kube-proxy"]) == 1
     assert "there are etcd, kube-apiserver" in capsys.readouterr().err
     assert not cache.exists()
 
@@ -112,6 +112,8 @@ def test_another_pin_is_another_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "RECIPE", "another")
     assert binaries.folder() != before
     assert binaries.folder().parent == before.parent
+    assert binaries.folder("node").parent == before.parent
+    assert binaries.folder("node") != binaries.folder("kwok") == binaries.folder()
 
 
 def test_a_port_is_given_to_one_only() -> None:
