@@ -157,6 +157,7 @@ docs: $(STAMP) ## Check links and generated pages, then build the site from docs
 	@$(BIN)/python tools/crd_reference.py --check
 	@$(BIN)/python tools/api_reference.py --check
 	@$(BIN)/python tools/provider_registry.py --check
+	@$(BIN)/python tools/provider_pages.py --check
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site: built, open site/index.html"
 

@@ -1,6 +1,6 @@
 """Writes docs/providers/README.md, the registry of providers, and the table of the README.
 
-    python tools/provider_registry.py            writes both
+    python tools/provider_registry.py            writes both, and the parts of `provider_pages`
     python tools/provider_registry.py --check    says whether they are fresh; `make docs` does
 
 What a provider has is read from its declaration and its imports; when it was certified, and with
@@ -84,7 +84,7 @@ def providers(root: Path = ROOT) -> Iterator[Provider]:
         folder = project.parent
         if folder.name in NOT_FOR_USERS:
             continue
-        spec = _declaration(project)
+        spec = declaration(project)
         pages = root / "docs" / "providers"
         index = pages / folder.name / "index.md"
         yield Provider(
@@ -132,7 +132,7 @@ def table(rows: list[Provider], place: Path) -> list[str]:
     for row in rows:
         reports = [report for report in (row.memory, row.http) if report is not None]
         cells = [
-            f"[{row.name}]({_from(place, row.page)})",
+            f"[{row.name}]({link(place, row.page)})",
             ", ".join(row.capacity_types),
             row.channel,
             _cell(row.memory, place),
@@ -165,10 +165,12 @@ def main(words: list[str]) -> int:
     for path in old:
         path.write_text(wanted[path], "utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
-    return 0
+    import provider_pages  # reads declarations with the functions above
+
+    return provider_pages.main([])
 
 
-def _declaration(project: Path) -> Any:
+def declaration(project: Path) -> Any:
     """The declaration of a provider; its module is that of its executable."""
     scripts = tomllib.loads(project.read_text("utf-8"))["project"]["scripts"]
     package = next(iter(scripts.values())).split(".")[0]
@@ -192,12 +194,10 @@ def _joined(values: list[str]) -> str:
 
 
 def _cell(report: Report | None, place: Path) -> str:
-    return (
-        f"[{report.date}]({_from(place, report.folder / 'README.md')})" if report else "no report"
-    )
+    return f"[{report.date}]({link(place, report.folder / 'README.md')})" if report else "no report"
 
 
-def _from(place: Path, target: Path) -> str:
+def link(place: Path, target: Path) -> str:
     """A link from a folder to a file."""
     up = 0
     while not target.is_relative_to(place):
