@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from providerkit.bench import certify, churn, provider
+from providerkit.bench import certify, churn, provider, real_start
 from providerkit.bench.rows import Row, Scenario, failed, middle
 
 
@@ -26,7 +26,12 @@ async def measure(scenario: Scenario) -> list[Row]:
 
 def chosen(names: Sequence[str]) -> list[Scenario]:
     """The scenarios that measure these rows; without names, all."""
-    everything = (*provider.SCENARIOS, *churn.SCENARIOS, *certify.SCENARIOS)
+    everything = (
+        *provider.SCENARIOS,
+        *real_start.SCENARIOS,
+        *churn.SCENARIOS,
+        *certify.SCENARIOS,
+    )
     known = [bar.name for scenario in everything for bar in scenario.bars]
     for name in names:
         if name not in known:
