@@ -138,7 +138,8 @@ class OutOfCapacity(SubstrateError):
 
 
 class NothingSent(SubstrateError):
-    """A Create whose time passed in the queue of the limiter: nothing was launched."""
+    """A Create whose time passed in the queue of the limiter, or whose calls were all throttled:
+    nothing was launched."""
 
     word = "Throttled"
     outcome = "throttled"

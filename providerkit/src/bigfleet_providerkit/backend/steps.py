@@ -22,7 +22,6 @@ from bigfleet_providerkit.errors import (
     Ambiguous,
     Gone,
     NothingSent,
-    NoTurn,
     Retryable,
     SubstrateError,
 )
@@ -173,9 +172,9 @@ class Steps:
 
         try:
             return await retrying(self._runtime, attempt)
-        except NoTurn as error:
+        except Retryable as error:
             limit = budget.get()
-            if first and limit is not None and not limit.sent:
+            if error.throttled and first and limit is not None and not limit.sent:
                 raise NothingSent(f"{NothingSent.opening}: {error}") from error
             raise
 
