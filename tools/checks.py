@@ -16,7 +16,7 @@ from house.findings import BACKLOG, Finding, outside_backlog, read_backlog
 from house.names import class_findings, module_findings
 from house.phrases import phrase_findings
 from house.rooms import room_findings
-from house.sizes import measured, size_findings
+from house.sizes import measured, provider_findings, size_findings
 
 ROOT = Path(__file__).parent.parent
 LONGEST_MODULE = 450
@@ -88,6 +88,7 @@ def findings(root: Path, paths: Iterable[Path], backlog: Iterable[str]) -> Itera
     yield from module_findings(modules)
     yield from class_findings(sources)
     yield from room_findings(sources)
+    yield from provider_findings(sources)
     size = sum(path.stat().st_size for path in paths)
     yield from size_findings(measured(sources, size), backlog)
 

@@ -116,3 +116,14 @@ def test_no_two_ids_have_one_tag_where_a_cloud_ignores_the_case() -> None:
     flat = FlatTags(TagCodec("p", longest_value=180, alphabet="[a-z0-9:_-]*"))
     ids = ["p/OnDemand/M/z/000", "p/OnDemand/m/z/000", "prod", "Prod", "PROD"]
     assert len({flat.name("cluster", value).lower() for value in ids}) == len(ids)
+
+
+def test_a_host_is_read_from_its_tags_and_from_what_the_cloud_says() -> None:
+    codec = TagCodec("p", longest_value=40, alphabet="[a-z0-9-]*")
+    codec.know([BINDING.machine_id])
+    host = codec.host(codec.tags(BINDING), "i-1", zone="z", created=3.0)
+    assert (host.ref, host.zone, host.created) == ("i-1", "z", 3.0)
+    assert (host.machine_id, host.operation_id) == (BINDING.machine_id, BINDING.operation_id)
+    assert (host.capacity_type, host.cluster, host.pin) == (CapacityType.SPOT, "cluster a", "pin")
+    bare = codec.host({}, "i-2")
+    assert (bare.machine_id, bare.operation_id, bare.cluster, bare.pin) == ("", "", None, "")

@@ -7,7 +7,7 @@ import pytest
 from house.findings import Finding, outside_backlog, read_backlog
 from house.names import class_findings, is_vague, module_findings
 from house.rooms import room_findings
-from house.sizes import GOALS, measured, size_findings
+from house.sizes import GOALS, code_lines, measured, provider_findings, size_findings
 
 
 @pytest.mark.parametrize("word", ["asking", "loaded", "told", "Waiting", "words", "_held"])
@@ -101,3 +101,12 @@ def test_the_backlog_covers_what_it_lists_and_nothing_else(tmp_path: Path) -> No
     assert complaints[0] == "s"
     assert len(complaints) == 2
     assert "'phrase clean' is clean now; remove the line" in complaints[1]
+
+
+def test_a_provider_may_be_so_long_and_empty_lines_comments_and_docstrings_do_not_count() -> None:
+    code = '"""Head.\n\nMore."""\n\n# Why.\nclass A:\n    """What."""\n\n    x = 1\n'
+    assert code_lines(code) == 2
+    long = {"providers/hetzner/src/a.py": "x = 1\n" * 400}
+    assert list(provider_findings(long)) == []
+    (finding,) = provider_findings({**long, "providers/hetzner/src/b.py": "x = 1\n" * 101})
+    assert "501 lines of code, at most 500" in finding.text

@@ -11,10 +11,11 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from bigfleet_providerkit.errors import OptionError
 from bigfleet_providerkit.machines.state import CapacityType
-from bigfleet_providerkit.substrate import Binding
+from bigfleet_providerkit.substrate import Binding, Host
 
 MANAGED, PROVIDER, MACHINE = "managed", "provider", "machine-id"
 OPERATION, CAPACITY, CLUSTER, HOST_KEY = "operation", "capacity", "cluster", "host-key-fp"
@@ -133,6 +134,18 @@ class TagCodec:
         """How the host is paid for, as its tags say."""
         word = (self.read(tags, CAPACITY) or "").upper()
         return CapacityType[word] if word in CapacityType.__members__ else None
+
+    def host(self, tags: Mapping[str, str], ref: str, **fields: Any) -> Host:
+        """A host as its tags describe it; `fields` is what the cloud itself says about it."""
+        return Host(
+            ref=ref,
+            machine_id=self.read(tags, MACHINE) or "",
+            operation_id=self.read(tags, OPERATION) or "",
+            capacity_type=self.capacity_type(tags),
+            cluster=self.read(tags, CLUSTER),
+            pin=self.read(tags, HOST_KEY) or "",
+            **fields,
+        )
 
     def check_given(self, tags: Mapping[str, str], where: str) -> None:
         """Refuse tags of a person that this cloud does not take or that would hide ours."""

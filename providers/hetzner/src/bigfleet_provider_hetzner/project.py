@@ -15,10 +15,12 @@ from hcloud import Client
 from bigfleet_provider_hetzner.options import HetznerOptions
 from bigfleet_provider_hetzner.seed import ARCH
 from bigfleet_providerkit import InvalidRequest, Offering, OptionError
+from bigfleet_providerkit.calls.lookups import LookupCache, numbered_pages
 from bigfleet_providerkit.kit import Kit
 
 OURS = {kit: api for api, kit in ARCH.items()}
 LABEL = "label:"
+PAGE = 50
 
 
 class Project:
@@ -28,21 +30,21 @@ class Project:
         self._kit = kit
         self._client = client
         self._options = options
-        self._found: dict[tuple[str, ...], Any] = {}
-        self._looking = asyncio.Lock()
+        self._known = LookupCache()
 
     async def server_types(self) -> Sequence[Mapping[str, Any]]:
         """All server types as the API shows them."""
-        rows, number = list[Mapping[str, Any]](), 1
-        while number:
+
+        async def page(number: int) -> tuple[list[Any], int | None]:
             # The API's own form: the SDK's objects have no defence against a form that changed.
-            query = {"page": number, "per_page": 50}
             answer = await self._kit.call(
-                "ServerTypes", self._client.request, "GET", "/server_types", params=query
-            )
-            rows += answer["server_types"]
-            number = answer.get("meta", {}).get("pagination", {}).get("next_page")
-        return rows
+                "ServerTypes", self._client.request, "GET", "/server_types",
+                params={"page": number, "per_page": PAGE},
+            )  # fmt: skip
+            meta = answer.get("meta", {}).get("pagination", {})
+            return answer["server_types"], meta.get("next_page")
+
+        return await numbered_pages(page)
 
     async def image(self, name: str, arch: str) -> Any:
         """An image of one architecture: by id, by `label:<selector>` (the newest), or by name."""
@@ -137,11 +139,4 @@ class Project:
     async def _once(
         self, key: tuple[str, ...], op: str, look: Callable[[], Any], missing: str
     ) -> Any:
-        # Many orders begin at once, and would all look, or all enter the key.
-        async with self._looking:
-            if key not in self._found:
-                found = await self._kit.call(op, look)
-                if found is None:
-                    raise InvalidRequest(missing)
-                self._found[key] = found
-            return self._found[key]
+        return await self._known.get(key, lambda: self._kit.call(op, look), missing)

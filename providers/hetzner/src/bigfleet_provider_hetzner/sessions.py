@@ -31,11 +31,6 @@ def open_client(token: str, endpoint: str | None) -> Client:
     return client
 
 
-def close_client(client: Client) -> None:
-    """Let go of the connections."""
-    client._client._session.close()
-
-
 def _refuse_when_limited(response: Response, *_: object, **__: object) -> None:
     if response.status_code == 429:
         response.content  # noqa: B018 - read to its end, the connection goes back to the pool

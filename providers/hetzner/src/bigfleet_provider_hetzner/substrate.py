@@ -8,7 +8,6 @@ at few read each by its id, whichever needs fewer of the calls that the project 
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from hcloud import Client
@@ -19,8 +18,7 @@ from hcloud.servers.domain import Server, ServerCreatePublicNetwork
 from bigfleet_provider_hetzner import seed
 from bigfleet_provider_hetzner.errors import of_code
 from bigfleet_provider_hetzner.options import HetznerOptions
-from bigfleet_provider_hetzner.project import Project
-from bigfleet_provider_hetzner.sessions import close_client
+from bigfleet_provider_hetzner.project import PAGE, Project
 from bigfleet_providerkit import (
     Binding,
     Gone,
@@ -33,11 +31,11 @@ from bigfleet_providerkit import (
     SourceData,
     Unauthorized,
 )
-from bigfleet_providerkit.codec.tags import CLUSTER, HOST_KEY, MACHINE, MANAGED, OPERATION, PROVIDER
+from bigfleet_providerkit.calls.lookups import numbered_pages
+from bigfleet_providerkit.codec.tags import MANAGED, PROVIDER
 from bigfleet_providerkit.hostexec.substrates import SshSubstrate
 from bigfleet_providerkit.kit import Kit
 
-PAGE = 50
 POWER = {
     "initializing": Power.STARTING,
     "starting": Power.STARTING,
@@ -102,13 +100,9 @@ class HetznerSubstrate(SshSubstrate):
 
     async def set_binding(self, host: Host, binding: Binding) -> None:
         """Write our labels. The API replaces all of them, so those of others are sent along."""
-        row = await self._get(host.ref)
-        if row is None:
-            raise Gone(f"server {host.ref} is not there any more")
+        row = await self._kit.call("GetServer", self._client.servers.get_by_id, int(host.ref))
         labels = self._kit.codec.merged(row.labels or {}, binding)
-        await self._kit.call(
-            "UpdateLabels", self._client.servers.update, Server(id=int(host.ref)), labels=labels
-        )
+        await self._kit.call("UpdateLabels", self._client.servers.update, row, labels=labels)
 
     async def read_types(self) -> SourceData:
         """Live prices and shapes, from one listing."""
@@ -131,10 +125,10 @@ class HetznerSubstrate(SshSubstrate):
     async def aclose(self) -> None:
         """Let go of the connections."""
         await super().aclose()
-        close_client(self._client)
+        self._client._client._session.close()
 
     async def _arguments(self, order: Launch) -> dict[str, Any]:
-        project, options = self._project, self._options
+        project, ipv4 = self._project, self._options.public_ipv4
         return {
             "name": order.name,
             "server_type": ServerType(name=order.instance_type),
@@ -146,9 +140,7 @@ class HetznerSubstrate(SshSubstrate):
             "networks": await project.networks() or None,
             "firewalls": await project.firewalls() or None,
             "placement_group": await project.placement_group(order.placement_group),
-            "public_net": ServerCreatePublicNetwork(
-                enable_ipv4=options.public_ipv4, enable_ipv6=True
-            ),
+            "public_net": ServerCreatePublicNetwork(enable_ipv4=ipv4, enable_ipv6=True),
         }
 
     async def _made_before(self, order: Launch, error: InvalidRequest) -> Host:
@@ -156,9 +148,9 @@ class HetznerSubstrate(SshSubstrate):
         row = await self._kit.call("ListServers", self._client.servers.get_by_name, order.name)
         if row is None:
             raise Retryable(f"server {order.name} exists but is not listed yet", refused=True)
-        host, codec = self._read(row), self._kit.codec
-        ours = codec.ours(row.labels or {}) and host.operation_id == order.operation_id
-        if not ours or host.machine_id != order.machine_id:
+        host, ours = self._read(row), self._kit.codec.ours(row.labels or {})
+        made_for = (host.machine_id, host.operation_id)
+        if not ours or made_for != (order.machine_id, order.operation_id):
             raise InvalidRequest(
                 f"{error}; server {row.id} has this name and is not the host of {order.machine_id}"
             )
@@ -178,34 +170,25 @@ class HetznerSubstrate(SshSubstrate):
             return None
 
     async def _pages(self, **query: Any) -> list[Any]:
-        """All pages, or an error."""
-        rows: list[Any] = []
-        number: int | None = 1
-        while number is not None:
-            page = await self._kit.call(
+        """All servers that a query shows, or an error."""
+
+        async def page(number: int) -> tuple[list[Any], int | None]:
+            listed = await self._kit.call(
                 "ListServers", self._client.servers.get_list, page=number, per_page=PAGE, **query
             )
-            rows += page.servers
-            number = page.meta.pagination.next_page if page.meta.pagination else None
-        return rows
+            pagination = listed.meta.pagination
+            return listed.servers, pagination.next_page if pagination else None
+
+        return await numbered_pages(page)
 
     def _read(self, row: Any) -> Host:
-        codec, labels = self._kit.codec, dict[str, str](row.labels or {})
-        return Host(
-            ref=str(row.id),
-            machine_id=codec.read(labels, MACHINE) or "",
-            operation_id=codec.read(labels, OPERATION) or "",
+        return self._kit.codec.host(
+            row.labels or {}, str(row.id),
             instance_type=row.server_type.name if row.server_type else "",
             zone=row.location.name if row.location else "",
-            capacity_type=codec.capacity_type(labels),
-            power=POWER.get(row.status, Power.BROKEN),
-            cluster=codec.read(labels, CLUSTER),
-            address=self._address(row),
-            created=_seconds(row.created),
-            pin=codec.read(labels, HOST_KEY) or "",
-            node_name=row.name,
-            provider_id=f"hcloud://{row.id}",
-        )
+            power=POWER.get(row.status, Power.BROKEN), address=self._address(row),
+            created=row.created.timestamp() if row.created else 0.0, node_name=row.name, provider_id=f"hcloud://{row.id}",
+        )  # fmt: skip
 
     def _address(self, row: Any) -> str:
         if self._options.ssh_address == "private":
@@ -213,9 +196,3 @@ class HetznerSubstrate(SshSubstrate):
         public = row.public_net
         shown = (public.ipv4 or public.ipv6) if public else None
         return str(shown.ip).removesuffix("/64") if shown else ""
-
-
-def _seconds(created: datetime | str | None) -> float:
-    if isinstance(created, str):
-        created = datetime.fromisoformat(created)
-    return created.timestamp() if created else 0.0
