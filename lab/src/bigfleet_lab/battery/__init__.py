@@ -3,19 +3,24 @@
     Subject, through_a_life, lost_answers    one provider in this process, and its cloud
     storm, rough_weather                     many Creates at once; throttling and stock-outs
     start_report                             time to ready and memory with many slots
-    survives_kill                            the provider as a process, killed at one API call
+    survives_kill, survives_every_kill       the provider as a process, killed at one API call, or
+                                             once at each call of a life
+    FastClock                                time that passes faster, for storms at a declared rate
 
 A provider's tests make a `Subject` of their fake cloud and say what its calls are called; the
 assertions are here. Like the rest of this distribution it is for tests only.
 """
 
-from bigfleet_lab.battery.kills import Boot, survives_kill
+from bigfleet_lab.battery.kills import Boot, KillSubject, survives_every_kill, survives_kill
+from bigfleet_lab.battery.pace import FastClock
 from bigfleet_lab.battery.starts import StartReport, start_report
 from bigfleet_lab.battery.storms import StormReport, rough_weather, storm
 from bigfleet_lab.battery.subject import Subject, lost_answers, through_a_life
 
 __all__ = [
     "Boot",
+    "FastClock",
+    "KillSubject",
     "StartReport",
     "StormReport",
     "Subject",
@@ -23,6 +28,7 @@ __all__ = [
     "rough_weather",
     "start_report",
     "storm",
+    "survives_every_kill",
     "survives_kill",
     "through_a_life",
 ]

@@ -1,15 +1,15 @@
 """Many Creates at once: how they end, what they cost, and that none buys twice."""
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bigfleet_fakecloud.behaviour.faults import Rule
 from bigfleet_fakecloud.cloud import Cloud
 from bigfleet_lab.battery.subject import Subject
 from bigfleet_providerkit import State
+from bigfleet_providerkit.machines.record import Record
 
 THROTTLED_SHARE, STOCK_OUT_SHARE = 0.05, 0.02
 LATENCY_S = 0.05
@@ -18,7 +18,9 @@ LOOK_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class StormReport:
-    """`ends` counts states, and for failed machines the first word of their reason."""
+    """`ends` counts states, and for machines whose Create failed the first word of their reason,
+    also where they healed since. `seconds` are those of the provider's clock; `failures` are the
+    machines that failed, with their reasons."""
 
     ends: Counter[str]
     seconds: float
@@ -26,6 +28,7 @@ class StormReport:
     throttled: int
     doubled: Sequence[str]
     leaked: Sequence[str]
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     def calls_a_machine(self) -> float:
         """API calls for each machine."""
@@ -76,25 +79,44 @@ def rough_weather(
 
 
 async def storm(subject: Subject, machines: int, seconds: float) -> StormReport:
-    """Create so many machines at once and wait until every Create has ended."""
+    """Create so many machines at once and wait until every Create has ended.
+
+    That takes `seconds` of the provider's clock at most.
+    """
     subject.cloud.calls.clear()
-    began = time.monotonic()
+    clock = subject.running.backend.kit.clock
+    began = clock.monotonic()
     free = (await subject.shard.machines(State.SPECULATIVE))[:machines]
     assert len(free) == machines, f"{len(free)} slots are free, {machines} are wanted"
     for machine in free:
         await subject.shard.create(machine.id)
     ledger = subject.running.backend.ledger
-    while ledger.work:
-        assert time.monotonic() - began < seconds, f"{len(ledger.work)} Creates have not ended"
-        await asyncio.sleep(LOOK_EVERY_S)
-    took = time.monotonic() - began
-    statuses = Counter(call.status for call in list(subject.cloud.calls))
     wanted = {machine.id for machine in free}
+    failures: dict[str, str] = {}
+    while True:
+        under_way = bool(ledger.work)
+        failures |= _failures(ledger.inventory, wanted)
+        if not under_way:
+            break
+        took = clock.monotonic() - began
+        assert took < seconds, f"{len(ledger.work)} Creates have not ended"
+        await asyncio.sleep(LOOK_EVERY_S)
+    took = clock.monotonic() - began
+    statuses = Counter(call.status for call in list(subject.cloud.calls))
     ends = Counter(
-        record.last_error.split(":")[0] if record.state is State.FAILED else record.state.word
+        failures.get(record.id, record.state.word).split(":")[0]
         for record in ledger.inventory
         if record.id in wanted
     )
     return StormReport(
-        ends, took, statuses.total(), statuses[429], subject.doubled(), subject.leaked()
+        ends, took, statuses.total(), statuses[429], subject.doubled(), subject.leaked(), failures
     )
+
+
+def _failures(inventory: Iterable[Record], wanted: Container[str]) -> dict[str, str]:
+    """The machines that are FAILED now, and why."""
+    return {
+        record.id: record.last_error
+        for record in inventory
+        if record.state is State.FAILED and record.id in wanted
+    }

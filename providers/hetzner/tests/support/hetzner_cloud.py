@@ -29,6 +29,7 @@ from bigfleet_fakecloud import (
     main,
     numbered_page,
 )
+from bigfleet_fakecloud.state.timeline import Clock
 
 LOCATIONS = {"nbg1": "eu-central", "fsn1": "eu-central", "ash": "us-east"}
 IN = ("initializing", "starting", "running", "off")
@@ -112,8 +113,8 @@ IMAGES: list[dict[str, Any]] = [
 class HetznerCloud:
     """The routes, and what they share."""
 
-    def __init__(self, seed: int) -> None:
-        self.cloud = Cloud("hetzner", seed=seed, dialect=dialect)
+    def __init__(self, seed: int, clock: Clock | None = None) -> None:
+        self.cloud = Cloud("hetzner", seed=seed, dialect=dialect, clock=clock)
         self.servers = self.cloud.collection("servers", SERVER)
         self.guests = Guests(self.cloud)
         self.guests.serve_ssh()

@@ -7,17 +7,17 @@ The cloud serves in a thread, so its levers are at hand; the provider runs on th
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_fakecloud import Resource, serving
-from bigfleet_lab.battery import Boot, Subject
+from bigfleet_lab.battery import Boot, FastClock, KillSubject, Subject
 from bigfleet_provider_hetzner.options import HetznerOptions
 from bigfleet_provider_hetzner.spec import CALLS, SPEC
-from bigfleet_providerkit import RunningProvider, State, start
+from bigfleet_providerkit import RunningProvider, Runtime, State, start
 from bigfleet_providerkit.codec.tags import MACHINE
 from bigfleet_providerkit.testing import ProviderProcess, Shard
 from hetzner_cloud import HetznerCloud
@@ -102,12 +102,24 @@ def booted(hetzner: HetznerCloud, endpoint: str, slots: int = 4) -> Boot:
     return boot
 
 
-@contextlib.asynccontextmanager
-async def hetzner_world(**changed: Any) -> AsyncIterator[HetznerWorld]:
-    """A provider on a cloud of its own."""
+@contextlib.contextmanager
+def kill_subject() -> Iterator[KillSubject]:
+    """A new cloud for a provider that is killed."""
     hetzner = HetznerCloud(1)
     with serving(hetzner.cloud) as endpoint:
-        running = await start(SPEC, options_for(hetzner, endpoint, **changed), listen=False)
+        yield KillSubject(booted(hetzner, endpoint), hetzner.cloud, hetzner.present)
+
+
+@contextlib.asynccontextmanager
+async def hetzner_world(
+    clock: FastClock | None = None, **changed: Any
+) -> AsyncIterator[HetznerWorld]:
+    """A provider on a cloud of its own, both on the same clock."""
+    hetzner = HetznerCloud(1, clock)
+    runtime = Runtime(clock) if clock else None
+    with serving(hetzner.cloud) as endpoint:
+        options = options_for(hetzner, endpoint, **changed)
+        running = await start(SPEC, options, listen=False, runtime=runtime)
         try:
             yield HetznerWorld(hetzner, endpoint, running, Shard(running.service))
             assert hetzner.cloud.refused == []
