@@ -24,6 +24,8 @@ MODULES: dict[str, tuple[str, ...]] = {
         "HOST_KEY",
     ),
     "codec.flat": ("FlatTags",),
+    "calls.http_errors": ("classify_http", "pause_of"),
+    "prices.web_list": ("WebList",),
     "options.units": ("Duration", "TextMap", "Words", "Size", "Rates"),
     "hostexec.options": ("SshOptions", "AgentOptions"),
     "hostexec.substrates": ("SshSubstrate", "AgentSubstrate", "DELIVERY_CALLS"),

@@ -5,15 +5,11 @@ at once so that a shard takes another slot, Gone is success for a termination. A
 recognised here is Retryable, which is safe because every method may be repeated.
 """
 
-from bigfleet_providerkit import (
-    Gone,
-    InvalidRequest,
-    OutOfCapacity,
-    QuotaExceeded,
-    Retryable,
-    SubstrateError,
-    Unauthorized,
-)
+from bigfleet_providerkit import OutOfCapacity, QuotaExceeded, SubstrateError
+from bigfleet_providerkit.calls.http_errors import classify_http
+
+CODES = {"out_of_stock": OutOfCapacity, "quota_exceeded": QuotaExceeded}
+"""What this cloud says by a code; the rest is what its HTTP status says everywhere."""
 
 
 class CloudError(Exception):
@@ -30,17 +26,4 @@ def classify(error: BaseException) -> SubstrateError | None:
     """The class of an error; None for what this cloud never said."""
     if not isinstance(error, CloudError):
         return None
-    text = str(error)
-    if error.code == "out_of_stock":
-        return OutOfCapacity(text)
-    if error.code == "quota_exceeded":
-        return QuotaExceeded(text)
-    if error.status == 429:
-        return Retryable(text, throttled=True, after=error.after)
-    if error.status in (401, 403):
-        return Unauthorized(text)
-    if error.status == 404:
-        return Gone(text)
-    if error.status == 400:
-        return InvalidRequest(text)
-    return Retryable(text)
+    return classify_http(error.status, str(error), code=error.code, codes=CODES, after=error.after)

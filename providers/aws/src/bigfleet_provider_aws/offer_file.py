@@ -5,20 +5,14 @@ row in memory at a time, and only when it changed (its ETag).
 """
 
 import csv
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.seed import BANDS
 from bigfleet_providerkit import CapacityType, InterruptionTable, PriceKey, Retryable
+from bigfleet_providerkit.prices.web_list import WebList
 
 PUBLIC_FILES = "https://pricing.us-east-1.amazonaws.com"
-READ_WITHIN_S = 30.0
-NOT_MODIFIED = 304
-LARGEST_ADVICE = 64 * 1024 * 1024
 WANTED = {
     "TermType": "OnDemand",
     "Unit": "Hrs",
@@ -31,28 +25,25 @@ WANTED = {
 
 
 class OfferFile:
-    """The price list of a region; remembers which version it read last."""
+    """The price list of a region."""
 
     def __init__(self, options: AwsOptions) -> None:
         base = options.endpoint("bulk") or PUBLIC_FILES
         self._region = options.in_region
-        self._url = f"{base.rstrip('/')}/offers/v1.0/aws/AmazonEC2/current/{self._region}/index.csv"
-        self._etag = ""
+        path = f"offers/v1.0/aws/AmazonEC2/current/{self._region}/index.csv"
+        self._list = WebList(f"{base.rstrip('/')}/{path}")
 
     def read(self, types: Collection[str]) -> dict[PriceKey, float]:
         """On-demand prices of these types; nothing when the list did not change."""
-        headers = {"If-None-Match": self._etag} if self._etag else {}
-        found: dict[PriceKey, float] = {}
-        try:
-            with _open(self._url, headers) as answer:
-                for name, price in read_rows(answer, types):
-                    key = PriceKey(name, self._region, CapacityType.ON_DEMAND)
-                    found[key] = min(found.get(key, price), price)
-                self._etag = answer.headers.get("ETag", "") if found else ""
-        except urllib.error.HTTPError as error:
-            if error.code != NOT_MODIFIED:
-                raise
-        return found
+
+        def cheapest(lines: Iterable[bytes]) -> dict[PriceKey, float]:
+            found: dict[PriceKey, float] = {}
+            for name, price in read_rows(lines, types):
+                key = PriceKey(name, self._region, CapacityType.ON_DEMAND)
+                found[key] = min(found.get(key, price), price)
+            return found
+
+        return self._list.read(cheapest) or {}
 
 
 def read_rows(lines: Iterable[bytes], types: Collection[str]) -> Iterator[tuple[str, float]]:
@@ -72,18 +63,9 @@ def read_rows(lines: Iterable[bytes], types: Collection[str]) -> Iterator[tuple[
 
 def read_advice(url: str, region: str) -> InterruptionTable:
     """How often spot instances were taken back last month, by type."""
-    with _open(url, {}) as answer:
-        data = json.loads(answer.read(LARGEST_ADVICE))
+    data = WebList(url).document()
     rows = data["spot_advisor"].get(region, {}).get("Linux", {})
     values = {
         str(name): BANDS[row["r"]] for name, row in rows.items() if 0 <= row["r"] < len(BANDS)
     }
     return InterruptionTable(values, horizon="month")
-
-
-def _open(url: str, headers: dict[str, str]) -> Any:
-    if not url.startswith(("http://", "https://")):
-        raise Retryable(f"{url!r} is not the address of a file on the web")
-    return urllib.request.urlopen(
-        urllib.request.Request(url, headers=headers), timeout=READ_WITHIN_S
-    )

@@ -5,12 +5,10 @@ to tell them apart. The SDK is not imported here: its errors are recognised by w
 """
 
 import re
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from bigfleet_providerkit import (
-    Gone,
     InvalidRequest,
     OutOfCapacity,
     QuotaExceeded,
@@ -18,6 +16,7 @@ from bigfleet_providerkit import (
     SubstrateError,
     Unauthorized,
 )
+from bigfleet_providerkit.calls.http_errors import classify_http, pause_of
 
 NO_STOCK = re.compile(r"\b(size|region|plan)\b.*\b(not available|unavailable|sold out)", re.I)
 NO_QUOTA = re.compile(r"limit|billing|payment|restricted|verif", re.I)
@@ -49,17 +48,14 @@ def classify(error: BaseException) -> SubstrateError | None:
         )
     answer = getattr(error, "response", None)
     text = f"{status} {_message(answer) or error}"
-    if status == 429:
-        return Retryable(text, throttled=True, after=_pause(getattr(answer, "headers", {})))
     if status == 401:
         return Unauthorized(f"check DIGITALOCEAN_TOKEN: {text}")
     if status == 403:
         return Unauthorized(f"the token lacks the scope {_scope(answer)}: {text}")
-    if status == 404:
-        return Gone(text)
     if status in (400, 422):
         return _refused(text)
-    return Retryable(text, refused=400 <= status < 500)
+    after = pause_of(getattr(answer, "headers", {}), reset="ratelimit-reset")
+    return classify_http(status, text, after=after)
 
 
 def _refused(text: str) -> SubstrateError:
@@ -76,14 +72,6 @@ def _message(answer: Any) -> str:
     except (AttributeError, ValueError):
         return ""
     return str(body.get("message", body)) if isinstance(body, Mapping) else str(body)
-
-
-def _pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds until a call is taken: Retry-After for a burst, ratelimit-reset for the hour."""
-    if after := headers.get("retry-after"):
-        return float(after)
-    reset = headers.get("ratelimit-reset")
-    return max(1.0, float(reset) - time.time()) if reset else None
 
 
 def _scope(answer: Any) -> str:

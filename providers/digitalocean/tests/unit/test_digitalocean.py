@@ -89,7 +89,7 @@ def test_only_a_refusal_proves_that_nothing_was_ordered() -> None:
 
 
 def test_a_throttled_call_waits_as_long_as_the_api_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bigfleet_provider_digitalocean.errors.time.time", lambda: 1000.0)
+    monkeypatch.setattr("bigfleet_providerkit.calls.http_errors.time.time", lambda: 1000.0)
     for headers, expected in (
         ({"retry_after": "7"}, 7.0),
         ({"ratelimit_reset": "1090"}, 90.0),

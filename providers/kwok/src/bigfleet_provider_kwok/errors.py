@@ -4,7 +4,8 @@ An API server that is away or busy is waited for; one that says no to a right or
 the transition at once, with its own sentence, because waiting would not help.
 """
 
-from bigfleet_providerkit import Gone, InvalidRequest, Retryable, SubstrateError, Unauthorized
+from bigfleet_providerkit import SubstrateError
+from bigfleet_providerkit.calls.http_errors import classify_http
 
 UNREACHABLE = 0
 
@@ -22,15 +23,4 @@ def classify(error: BaseException) -> SubstrateError | None:
     """The class of an error; None for what no API server says."""
     if not isinstance(error, ApiError):
         return None
-    text = str(error)
-    match error.status:
-        case 401 | 403:
-            return Unauthorized(text)
-        case 404:
-            return Gone(text)
-        case 400 | 405 | 413 | 422:
-            return InvalidRequest(text)
-        case 429:
-            return Retryable(text, throttled=True, after=error.after)
-        case _:
-            return Retryable(text, after=error.after)
+    return classify_http(error.status, str(error), after=error.after)
