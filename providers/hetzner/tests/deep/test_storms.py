@@ -38,6 +38,8 @@ LEFT_OF_THE_HOUR = 600.0
 PATIENCE_S = 3600.0
 LIVES = int(os.environ.get("LIVES", "200"))
 PACE = float(os.environ.get("PACE", "4"))
+ROUGH_PACE = float(os.environ.get("ROUGH_PACE", "1"))
+"""Below 1 where other work takes most of the CPU: 50 calls a second need half of a core."""
 
 
 def shown(name: str, report: StormReport) -> None:
@@ -58,9 +60,12 @@ def project_limit(world: HetznerWorld, burst: float) -> None:
     world.hetzner.cloud.throttle.limit("*", 1.0, burst)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_a_thousand_creates_in_rough_weather() -> None:
-    async with hetzner_world(seed_count=1000, api_rate=rate(50.0), poll_interval=3.0) as world:
+    clock = FastClock(ROUGH_PACE)
+    async with hetzner_world(
+        clock, seed_count=1000, api_rate=rate(50.0), poll_interval=3.0
+    ) as world:
         rough_weather(
             world.hetzner.cloud, "CreateServer", throttled="rate_limit_exceeded",
             stock_out=STOCK_OUT,
@@ -159,7 +164,8 @@ async def test_a_rate_declared_fifty_times_too_high() -> None:
 async def test_a_kill_at_every_api_call_loses_nothing(moment: Moment, tmp_path: Path) -> None:
     calls = await survives_every_kill(kill_subject, tmp_path, moment)
     sys.stderr.write(f"\nkilled {moment} {len(calls)} calls: {' '.join(calls)}\n")
-    assert {"CreateServer", "GetServer", "UpdateLabels", "DeleteServer"} <= set(calls)
+    assert {"SSHKeys", "CreateServer", "GetServer", "DeleteServer"} <= set(calls)
+    assert calls.count("UpdateLabels") == 2
 
 
 def test_twenty_thousand_slots_are_ready_in_time_and_memory(tmp_path: Path) -> None:
