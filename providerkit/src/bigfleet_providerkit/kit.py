@@ -5,7 +5,7 @@ the metrics, the classes of errors and the retries are applied, once. The rest i
 needs to know about the process it lives in.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -64,6 +64,10 @@ class Kit:
     pin_host: Callable[[Host, str], None]
     offered: "Callable[[], Sequence[Offering]]"
     posts: dict[str, Route] = field(default_factory=dict)
+    example_orders: Callable[[], Iterator[Launch]] = lambda: iter(())
+    """An order of each offering, for dry runs."""
+    own_operation: Callable[[str], bool] = lambda operation: False
+    """Whether the store of this provider made an operation id, now or earlier."""
 
     @property
     def offerings(self) -> "Sequence[Offering]":

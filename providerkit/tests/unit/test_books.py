@@ -11,6 +11,7 @@ from bigfleet_providerkit import (
     Capacity,
     CapacityType,
     InterruptionTable,
+    Notice,
     NoticeKind,
     OptionError,
     PriceKey,
@@ -244,6 +245,19 @@ async def test_a_notice_is_in_the_record_until_the_life_ends() -> None:
         await w.shard.delete(machine)
         assert (await w.reach(machine, State.SPECULATIVE)).interruption_probability == 0.05
         assert w.metric("spot_interruptions_total") == 2
+
+
+async def test_the_end_of_a_host_that_is_not_in_use_is_not_an_interruption() -> None:
+    async with world() as w:
+        loops = w.running.backend.loops
+        machine = await w.idle()
+        ref = (await w.shard.get(machine)).host.ref
+        loops._early.clear()
+        await loops.noticed(Notice("of another team", NoticeKind.GONE, 0.99, 0.0))
+        assert not loops._early.is_set()
+        await w.shard.delete(machine)
+        await loops.noticed(Notice(ref, NoticeKind.GONE, 0.99, 0.0))
+        assert w.metric("spot_interruptions_total") == 0
 
 
 async def test_labels_hold_what_the_engine_needs_and_nothing_it_answers_itself() -> None:

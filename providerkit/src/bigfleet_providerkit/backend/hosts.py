@@ -1,6 +1,8 @@
 """Between records and hosts: the order for a new host, and the host behind a record."""
 
 import hashlib
+from collections.abc import Iterator
+from itertools import islice
 
 from bigfleet_providerkit.backend.state.ledger import Ledger, Work
 from bigfleet_providerkit.catalogue.offering_catalogue import OfferingCatalogue
@@ -8,6 +10,7 @@ from bigfleet_providerkit.codec.tags import TagCodec, base32, host_name
 from bigfleet_providerkit.hostexec.hostkey import HostKey, mint_host_key
 from bigfleet_providerkit.hostexec.userdata import FirstBoot, first_boot
 from bigfleet_providerkit.machines.record import Record
+from bigfleet_providerkit.machines.state import Kind
 from bigfleet_providerkit.offerings.offering import Offering
 from bigfleet_providerkit.store.rows import NotesRow
 from bigfleet_providerkit.substrate import Binding, Host, Launch
@@ -102,6 +105,19 @@ def order_for(
         host_key=key.private,
         pin=key.pin,
     )
+
+
+def example_orders(
+    catalogue: OfferingCatalogue, codec: TagCodec, hook: str, longest_name: int, form: FirstBoot
+) -> Iterator[Launch]:
+    """An order for the first slot of each offering, as its Create would give it."""
+    for offering in catalogue.offerings:
+        for machine in islice(offering.slot_ids(catalogue.label), 1):
+            record = Record(machine, catalogue.label, catalogue.shape_for(offering, machine))
+            work = Work(Kind.CREATE, "dry-run", started=0.0, deadline=0.0)
+            yield order_for(
+                record, work, catalogue, codec, hook=hook, longest_name=longest_name, form=form
+            )
 
 
 def launch_hash(image: str, user_data: str, offering: Offering | None) -> str:

@@ -20,7 +20,7 @@ from bigfleet_providerkit.clock import Runtime
 from bigfleet_providerkit.errors import StoreUnavailable, SubstrateError
 from bigfleet_providerkit.http.metrics import Metrics
 from bigfleet_providerkit.machines.record import Record
-from bigfleet_providerkit.machines.state import WITH_HOST
+from bigfleet_providerkit.machines.state import WITH_HOST, State
 from bigfleet_providerkit.options.settings import Settings
 from bigfleet_providerkit.substrate import KnowsInterruptions, Notice, NoticeKind, Substrate
 
@@ -145,14 +145,21 @@ class Loops:
             await self._runtime.clock.sleep(STREAM_PAUSE * self._runtime.rng.uniform(0.5, 1.5))
 
     async def noticed(self, notice: Notice) -> None:
-        """Take one notice into its machine's record."""
+        """Take one notice into its machine's record. The end of a host that we give back
+        ourselves, or that belongs to no machine, is not news."""
         machine = self._ledger.inventory.machine_on(notice.ref)
+        if notice.kind is NoticeKind.GONE and (machine is None or self._is_deleted(machine)):
+            return
         if notice.kind is not NoticeKind.RETRACTED:
             self._metrics.interruptions.inc()
         if machine is not None:
             self._log.warning("interruption notice", machine=machine, kind=str(notice.kind))
             await self._change(machine, lambda record: _with_notice(record, notice))
         self.reconcile_soon()
+
+    def _is_deleted(self, machine: str) -> bool:
+        record = self._ledger.inventory.get(machine)
+        return record is not None and record.state is State.DELETING
 
     async def _change(self, machine: str, change: Callable[[Record], Record]) -> None:
         async with self._ledger.hold(machine):

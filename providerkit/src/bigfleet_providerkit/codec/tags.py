@@ -95,8 +95,7 @@ class TagCodec:
     def tags(self, binding: Binding) -> dict[str, str]:
         """The complete tag set of a host."""
         tags = {
-            self.key(MANAGED): "true",
-            self.key(PROVIDER): self.encode(self.label),
+            **self.mark(),
             self.key(MACHINE): self.encode(binding.machine_id),
             self.key(OPERATION): self.encode(binding.operation_id),
             self.key(CAPACITY): self.encode(binding.capacity_type.key),
@@ -121,9 +120,11 @@ class TagCodec:
 
     def ours(self, tags: Mapping[str, str]) -> bool:
         """Whether an object carries this provider's label."""
-        return tags.get(self.key(MANAGED)) == "true" and tags.get(
-            self.key(PROVIDER)
-        ) == self.encode(self.label)
+        return self.mark().items() <= tags.items()
+
+    def mark(self) -> dict[str, str]:
+        """The tags that every object of this provider has, and no other object."""
+        return {self.key(MANAGED): "true", self.key(PROVIDER): self.encode(self.label)}
 
     def read(self, tags: Mapping[str, str], name: str) -> str | None:
         """One value of a tag set; None when absent or unreadable."""

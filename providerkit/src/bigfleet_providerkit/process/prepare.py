@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
+from bigfleet_providerkit.backend.hosts import example_orders
 from bigfleet_providerkit.backend.state.host_key_pins import HostKeyPins
 from bigfleet_providerkit.backend.state.kv_shelf import StoreShelf
 from bigfleet_providerkit.backend.state.ledger import Ledger
@@ -121,6 +122,10 @@ def make_kit(
         create_operation=lambda machine: _create_operation(loaded.ledger, machine),
         pin_host=HostKeyPins(loaded.ledger, log).keep,
         offered=lambda: catalogue.offerings,
+        own_operation=loaded.ledger.ids.ours,
+        example_orders=lambda: example_orders(
+            catalogue, codec, settings.hook, limits.name, settings.first_boot
+        ),
     )  # fmt: skip
 
 
