@@ -5,127 +5,84 @@ and not a list of a thousand. What was not really read is left out; the shipped 
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
-from bigfleet_provider_aws.offer_file import OfferFile, read_advice
-from bigfleet_provider_aws.options import AwsOptions
-from bigfleet_provider_aws.seed import most_pods
-from bigfleet_providerkit import Capacity, CapacityType, InterruptionTable, PriceKey, SourceData
-from bigfleet_providerkit.kit import Kit
+from bigfleet_provider_aws.api import Api
+from bigfleet_provider_aws.offer_file import cheapest_of, offer_file, read_advice
+from bigfleet_providerkit import Capacity, CapacityType, PriceKey, SourceData
 
-if TYPE_CHECKING:
-    from bigfleet_provider_aws.sessions import Clients
-
-TYPES_A_CALL = 100
 HISTORY_S = 6 * 3600.0
 MIB = 1024**2
 WITHOUT_PRICE_API = ("us-gov-", "us-iso")
 LISTED = {
-    "operatingSystem": "Linux",
-    "tenancy": "Shared",
-    "preInstalledSw": "NA",
+    "operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA",
     "capacitystatus": "Used",
-}
+}  # fmt: skip
 """The attributes of the price of a plain Linux instance."""
 
 
 class Catalogue:
     """Asks one region. The kit reads each of its methods by its own period."""
 
-    def __init__(self, kit: Kit, clients: "Clients", options: AwsOptions) -> None:
-        self._kit = kit
-        self._clients = clients
-        self._region = options.in_region
-        self._advisor_url = options.spot_advisor_url
-        self._bulk = OfferFile(options) if options.price_list == "bulk" else None
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._kit = api.kit
+        self._region = api.options.in_region
+        self._bulk = offer_file(api.options) if api.options.price_list == "bulk" else None
 
-    def offered(self, *kinds: CapacityType) -> list[str]:
-        """The offered types, or those of some capacity types."""
-        return sorted(
-            {
-                offering.instance_type
-                for offering in self._kit.offerings
-                if not kinds or offering.capacity_type in kinds
-            }
-        )
+    def offered(self, kind: CapacityType | None = None) -> list[str]:
+        """The offered types, or those of a capacity type."""
+        offerings = self._kit.offerings
+        return sorted({one.instance_type for one in offerings if kind in (None, one.capacity_type)})
 
     async def shapes(self) -> SourceData:
         """Shapes by type. A filter leaves out a type that is unknown here; naming it as a parameter
         would fail the whole call."""
-        types = self.offered()
-        found: dict[str, Capacity] = {}
-        for part in _parts(types):
-            wanted = [{"Name": "instance-type", "Values": part}]
-            for answer in await self._pages(
-                "DescribeInstanceTypes", "describe_instance_types", Filters=wanted
-            ):
-                for row in answer["InstanceTypes"]:
-                    found[str(row["InstanceType"])] = shape_of(row)
-        return SourceData(capacities=found)
+        wanted = {"instance-type": self.offered()}
+        rows = await self._api.rows("DescribeInstanceTypes", "InstanceTypes", wanted)
+        return SourceData(capacities={str(row["InstanceType"]): shape_of(row) for row in rows})
 
     async def spot_prices(self) -> SourceData:
         """The newest spot price of each offered type and zone."""
         newest: dict[PriceKey, tuple[float, float]] = {}
-        for part in _parts(self.offered(CapacityType.SPOT)):
-            for answer in await self._pages(
-                "DescribeSpotPriceHistory",
-                "describe_spot_price_history",
-                InstanceTypes=part,
-                ProductDescriptions=["Linux/UNIX"],
-                StartTime=self._kit.clock.now() - HISTORY_S,
-            ):
-                for row in answer["SpotPriceHistory"]:
-                    place = str(row["AvailabilityZone"])
-                    key = PriceKey(str(row["InstanceType"]), place, CapacityType.SPOT)
-                    seen = (row["Timestamp"].timestamp(), float(row["SpotPrice"]))
-                    newest[key] = max(newest.get(key, seen), seen)
+        for row in await self._api.rows(
+            "DescribeSpotPriceHistory", "SpotPriceHistory",
+            {"instance-type": self.offered(CapacityType.SPOT)},
+            ProductDescriptions=["Linux/UNIX"], StartTime=self._kit.clock.now() - HISTORY_S,
+        ):  # fmt: skip
+            zone = str(row["AvailabilityZone"])
+            key = PriceKey(str(row["InstanceType"]), zone, CapacityType.SPOT)
+            seen = (row["Timestamp"].timestamp(), float(row["SpotPrice"]))
+            newest[key] = max(newest.get(key, seen), seen)
         return SourceData(prices={key: price for key, (_, price) in newest.items()})
 
     async def on_demand_prices(self) -> SourceData:
         """On-demand prices of the offered types: one call for each, or the public file."""
         if self._bulk is not None:
-            types = frozenset(self.offered())
-            return SourceData(await self._kit.call("PriceListBulk", self._bulk.read, types))
+            read = partial(cheapest_of, types=self.offered(), region=self._region)
+            changed = await self._kit.call("PriceListBulk", self._bulk.read, read)
+            return SourceData(changed or {})
         if self._region.startswith(WITHOUT_PRICE_API):
             return SourceData()
         found = {}
-        for instance_type in self.offered():
-            wanted = {**LISTED, "instanceType": instance_type, "regionCode": self._region}
-            answer = await self._kit.call(
-                "GetProducts",
-                self._clients.pricing.get_products,
-                ServiceCode="AmazonEC2",
-                Filters=[
-                    {"Type": "TERM_MATCH", "Field": field, "Value": value}
-                    for field, value in wanted.items()
-                ],
-            )
+        for name in self.offered():
+            wanted = {**LISTED, "instanceType": name, "regionCode": self._region}
+            terms = [{"Type": "TERM_MATCH", "Field": k, "Value": v} for k, v in wanted.items()]
+            answer = await self._api.call("GetProducts", ServiceCode="AmazonEC2", Filters=terms)
             prices = [price for text in answer["PriceList"] for price in hourly_prices(text)]
             if prices:
-                key = PriceKey(instance_type, self._region, CapacityType.ON_DEMAND)
-                found[key] = min(prices)
+                found[PriceKey(name, self._region, CapacityType.ON_DEMAND)] = min(prices)
         return SourceData(found)
 
     async def interruptions(self) -> SourceData:
         """How often spot hosts are taken back, by type; nothing new without an address."""
-        if not self._advisor_url:
+        url = self._api.options.spot_advisor_url
+        if not url:
             return SourceData()
-        advice: InterruptionTable = await self._kit.call(
-            "SpotAdvisor", read_advice, self._advisor_url, self._region
-        )
+        advice = await self._kit.call("SpotAdvisor", read_advice, url, self._region)
         return SourceData(forecasts=advice)
-
-    async def _pages(self, op: str, method: str, **params: Any) -> list[dict[str, Any]]:
-        pages: list[dict[str, Any]] = []
-        token: dict[str, Any] = {}
-        while True:
-            call = getattr(self._clients.ec2, method)
-            answer = await self._kit.call(op, call, **params, **token)
-            pages.append(answer)
-            if not answer.get("NextToken"):
-                return pages
-            token = {"NextToken": answer["NextToken"]}
 
 
 def hourly_prices(text: str) -> list[float]:
@@ -146,19 +103,19 @@ def shape_of(row: Mapping[str, Any]) -> Capacity:
         for gpu in row.get("GpuInfo", {}).get("Gpus", ())
         if str(gpu.get("Manufacturer", "")).upper() == "NVIDIA"
     ]
-    network = row["NetworkInfo"]
-    architectures = row["ProcessorInfo"]["SupportedArchitectures"]
+    network, architectures = row["NetworkInfo"], row["ProcessorInfo"]["SupportedArchitectures"]
+    interfaces = int(network["MaximumNetworkInterfaces"])
     return Capacity(
         cpu=int(row["VCpuInfo"]["DefaultVCpus"]) * 1000,
         memory=int(row["MemoryInfo"]["SizeInMiB"]) * MIB,
         gpus=sum(int(gpu["Count"]) for gpu in gpus),
         accelerator=f"nvidia-{gpus[0]['Name']}".lower().replace(" ", "-") if gpus else "",
         arch="arm64" if "arm64" in architectures else "amd64",
-        pods=most_pods(
-            int(network["MaximumNetworkInterfaces"]), int(network["Ipv4AddressesPerInterface"])
-        ),
+        pods=most_pods(interfaces, int(network["Ipv4AddressesPerInterface"])),
     )
 
 
-def _parts(types: Sequence[str]) -> list[list[str]]:
-    return [list(types[at : at + TYPES_A_CALL]) for at in range(0, len(types), TYPES_A_CALL)]
+def most_pods(interfaces: int, addresses: int) -> int:
+    """Pods a node can hold with the VPC network: one address of each interface is its own, and two
+    Pods use the host's network."""
+    return interfaces * (addresses - 1) + 2

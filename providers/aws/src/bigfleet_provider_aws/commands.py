@@ -5,14 +5,12 @@ command channel): only ciphertext is in the history. While the agent on a new ho
 says InvalidInstanceId, which is tried again inside the transition's time.
 """
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
+from bigfleet_provider_aws.api import Api
 from bigfleet_providerkit import Host, HostResult, Retryable
 from bigfleet_providerkit.hostexec.channels.command import CommandChannel
-from bigfleet_providerkit.kit import Kit
-
-if TYPE_CHECKING:
-    from bigfleet_provider_aws.sessions import Clients
 
 CHUNK = 32 * 1024
 MOST_CHUNKS = 24
@@ -22,42 +20,33 @@ TIMED_OUT = 124
 NEVER_RAN = frozenset({"Delivery Timed Out", "Undeliverable", "Terminated"})
 
 
-def command_channel(kit: Kit, clients: "Clients") -> CommandChannel:
+def command_channel(api: Api) -> CommandChannel:
     """The kit's channel over Run Command."""
 
     async def run(host: Host, script: str, limit: float) -> HostResult:
         seconds = int(min(max(limit, SHORTEST_S), LONGEST_S))
-        sent = await kit.call(
-            "SendCommand",
-            clients.ssm.send_command,
-            InstanceIds=[host.ref],
-            DocumentName="AWS-RunShellScript",
-            Parameters={"commands": [script], "executionTimeout": [str(seconds)]},
-            TimeoutSeconds=seconds,
-        )
+        parameters = {"commands": [script], "executionTimeout": [str(seconds)]}
+        sent = await api.call(
+            "SendCommand", InstanceIds=[host.ref], DocumentName="AWS-RunShellScript",
+            Parameters=parameters, TimeoutSeconds=seconds,
+        )  # fmt: skip
         command = str(sent["Command"]["CommandId"])
 
-        async def look() -> dict[str, Any]:
-            return await kit.call(
-                "GetCommandInvocation",
-                clients.ssm.get_command_invocation,
-                CommandId=command,
-                InstanceId=host.ref,
-            )
-
-        return _result(await kit.wait_for(look, lambda seen: seen["Status"] not in UNDER_WAY))
+        look = partial(api.call, "GetCommandInvocation", CommandId=command, InstanceId=host.ref)
+        return _result(await api.kit.wait_for(look, lambda seen: seen["Status"] not in UNDER_WAY))
 
     return CommandChannel(run, most_chunks=MOST_CHUNKS, chunk=CHUNK)
 
 
 def _result(seen: dict[str, Any]) -> HostResult:
     code = int(seen.get("ResponseCode", -1))
+    stdout = str(seen.get("StandardOutputContent", ""))
     stderr = str(seen.get("StandardErrorContent", ""))
     if seen["Status"] == "Success":
-        return HostResult(0, str(seen.get("StandardOutputContent", "")), stderr)
+        return HostResult(0, stdout, stderr)
     details = str(seen.get("StatusDetails") or seen["Status"])
     if details in NEVER_RAN:
         raise Retryable(f"the command did not reach the host: {details}")
     if code < 0:
         return HostResult(TIMED_OUT, "", f"{stderr} {details}".strip())
-    return HostResult(code, str(seen.get("StandardOutputContent", "")), stderr)
+    return HostResult(code, stdout, stderr)

@@ -7,60 +7,49 @@ imported here: its errors are recognised by what they carry.
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
-from bigfleet_providerkit import (
-    Gone,
-    InvalidRequest,
-    OutOfCapacity,
-    QuotaExceeded,
-    Retryable,
-    SubstrateError,
-    Unauthorized,
-)
+from bigfleet_providerkit import InvalidRequest, OutOfCapacity, SubstrateError, Unauthorized
+from bigfleet_providerkit.calls.error_codes import ErrorCodes
 
-THROTTLED = frozenset(
-    {"RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException",
-     "TooManyRequestsException", "RequestThrottled", "RequestThrottledException", "SlowDown",
-     "EC2ThrottledException", "RequestResourceCountExceeded"}
-)  # fmt: skip
-OUT_OF_CAPACITY = frozenset(
-    {"InsufficientInstanceCapacity", "InsufficientHostCapacity", "UnfulfillableCapacity",
-     "InsufficientCapacity", "InsufficientReservedInstanceCapacity", "SpotMaxPriceTooLow",
-     "ReservationCapacityExceeded", "InsufficientFreeAddressesInSubnet",
-     "InsufficientCapacityOnHost"}
-)  # fmt: skip
-QUOTA = frozenset(
-    {"VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded",
-     "VolumeLimitExceeded", "MaxIOPSLimitExceeded", "NetworkInterfaceLimitExceeded",
-     "AddressLimitExceeded"}
-)  # fmt: skip
-NOT_ALLOWED = frozenset(
-    {"UnauthorizedOperation", "AuthFailure", "ExpiredToken", "ExpiredTokenException",
-     "RequestExpired", "RequestTimeTooSkewed", "AccessDenied", "AccessDeniedException",
-     "InvalidClientTokenId", "UnrecognizedClientException", "InvalidSignatureException",
-     "SignatureDoesNotMatch", "MissingAuthenticationToken", "OptInRequired",
-     "KMSAccessDenied", "KmsAccessDenied"}
-)  # fmt: skip
-CLOCK_CODES = frozenset(
-    {"AuthFailure", "RequestExpired", "RequestTimeTooSkewed", "InvalidSignatureException",
-     "SignatureDoesNotMatch"}
-)  # fmt: skip
-GONE = frozenset({"InvalidInstanceID.NotFound", "InvalidInstanceID"})
-NOT_YET = frozenset(
-    {"InvalidInstanceId", "InvocationDoesNotExist", "IncorrectInstanceState", "IncorrectState",
-     "PriorRequestNotComplete", "DuplicateInstanceId"}
-)  # fmt: skip
-"""The object is there and not ready for this: certainly nothing was done."""
-NEVER = (
-    "Invalid", "Missing", "Malformed", "Unknown", "Unsupported", "Validation", "Idempotent",
-    "Parameter", "Blocked", "QueueDoesNotExist", "MaxDocument", "DryRun", "AWS.SimpleQueueService",
-)  # fmt: skip
-"""How the codes begin that the same request will always get, success of a dry run among them."""
-PERFORM = re.compile(r"perform:? ([a-z0-9-]+:\w+)")
-PREFIX_OF = {
+SERVICE_OF = {
     "SendCommand": "ssm", "GetCommandInvocation": "ssm", "GetParameter": "ssm",
     "ReceiveMessage": "sqs", "DeleteMessage": "sqs", "GetProducts": "pricing", "AssumeRole": "sts",
 }  # fmt: skip
+"""The services of calls that are not EC2's; policies name permissions by them too."""
+CODES = ErrorCodes(
+    throttled="""
+        RequestLimitExceeded Throttling ThrottlingException ThrottledException
+        TooManyRequestsException RequestThrottled RequestThrottledException SlowDown
+        EC2ThrottledException RequestResourceCountExceeded""",
+    out_of_capacity="""
+        InsufficientInstanceCapacity InsufficientHostCapacity UnfulfillableCapacity
+        InsufficientCapacity InsufficientReservedInstanceCapacity SpotMaxPriceTooLow
+        ReservationCapacityExceeded InsufficientFreeAddressesInSubnet InsufficientCapacityOnHost
+        SpotInstanceTermination""",
+    quota="""
+        VcpuLimitExceeded InstanceLimitExceeded MaxSpotInstanceCountExceeded VolumeLimitExceeded
+        MaxIOPSLimitExceeded NetworkInterfaceLimitExceeded AddressLimitExceeded""",
+    unauthorized="""
+        UnauthorizedOperation AuthFailure ExpiredToken ExpiredTokenException RequestExpired
+        RequestTimeTooSkewed AccessDenied AccessDeniedException InvalidClientTokenId
+        UnrecognizedClientException InvalidSignatureException SignatureDoesNotMatch
+        MissingAuthenticationToken OptInRequired KMSAccessDenied KmsAccessDenied""",
+    gone="InvalidInstanceID.NotFound InvalidInstanceID",
+    not_yet="""
+        InvalidInstanceId InvocationDoesNotExist IncorrectInstanceState IncorrectState
+        PriorRequestNotComplete DuplicateInstanceId""",
+    # Success of a dry run among them.
+    never="""
+        Invalid Missing Malformed Unknown Unsupported Validation Idempotent Parameter Blocked
+        QueueDoesNotExist MaxDocument DryRun AWS.SimpleQueueService""",
+)
+CLOCK_CODES = (
+    "AuthFailure", "RequestExpired", "RequestTimeTooSkewed", "InvalidSignatureException",
+    "SignatureDoesNotMatch",
+)  # fmt: skip
+PERMISSION_CODES = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
+PERFORM = re.compile(r"perform:? ([a-z0-9-]+:\w+)")
 
 
 def classify(error: BaseException) -> SubstrateError | None:
@@ -77,36 +66,23 @@ def classify(error: BaseException) -> SubstrateError | None:
     return None
 
 
-def _of_answer(operation: str, answer: Mapping[str, Mapping[str, object]]) -> SubstrateError:
-    code = str(answer["Error"].get("Code", ""))
-    message = str(answer["Error"].get("Message", ""))
-    text = f"{operation}: {code}: {message}"
-    if code in THROTTLED:
-        headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-        after = headers.get("retry-after") if isinstance(headers, Mapping) else None
-        return Retryable(text, throttled=True, after=float(after) if after else None)
-    if code in OUT_OF_CAPACITY or (code == "Unsupported" and "Availability Zone" in message):
+def _of_answer(operation: str, answer: Mapping[str, Any]) -> SubstrateError:
+    code, message = (str(answer["Error"].get(part, "")) for part in ("Code", "Message"))
+    text = f"{_remedy(operation, code, message)}{operation}: {code}: {message}"
+    if code == "Unsupported" and "Availability Zone" in message:
         return OutOfCapacity(text)
-    if code in QUOTA:
-        return QuotaExceeded(text)
-    if code in NOT_ALLOWED:
-        return Unauthorized(_remedy(operation, code, message) + text)
-    if code in GONE:
-        return Gone(text)
-    if code in NOT_YET:
-        return Retryable(text, refused=True)
-    if code.startswith(NEVER):
-        return InvalidRequest(text)
-    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
-    return Retryable(text, refused=isinstance(status, int) and 400 <= status < 500)
+    about = answer.get("ResponseMetadata", {})
+    after = about.get("HTTPHeaders", {}).get("retry-after")
+    pause = float(after) if after else None
+    return CODES.error(code, text, status=int(about.get("HTTPStatusCode", 0)), after=pause)
 
 
 def _remedy(operation: str, code: str, message: str) -> str:
     """What a person should look at first: the clock, or a permission by its name."""
     if code in CLOCK_CODES:
         return "check the credentials and that this machine's clock is right (NTP); "
-    if code in ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException"):
+    if code in PERMISSION_CODES:
         named = PERFORM.search(message)
-        missing = named[1] if named else f"{PREFIX_OF.get(operation, 'ec2')}:{operation}"
+        missing = named[1] if named else f"{SERVICE_OF.get(operation, 'ec2')}:{operation}"
         return f"missing permission {missing}; "
     return ""

@@ -23,13 +23,9 @@ class AwsOptions(KitOptions):
 
     region: Annotated[
         str | None,
-        Opt(
-            "AWS region of all machines",
-            "eu-west-1",
-            env=("AWS_REGION", "AWS_DEFAULT_REGION"),
-            unset="required; us-east-1 with the fake",
-        ),
-    ] = None
+        Opt("AWS region of all machines", "eu-west-1", env=("AWS_REGION", "AWS_DEFAULT_REGION"),
+            unset="required; us-east-1 with the fake"),
+    ] = None  # fmt: skip
     zone_a: Annotated[
         str | None, Opt("first zone of the default mix", "eu-west-1a", unset="<region>a")
     ] = None
@@ -38,13 +34,9 @@ class AwsOptions(KitOptions):
     ] = None
     image: Annotated[
         TextMap | str,
-        Opt(
-            "image of new hosts: ami-..., ssm:<parameter>, family:<name>; or a map by architecture",
-            "family:al2023",
-            aliases=("ami",),
-            unset="required",
-        ),
-    ] = ""
+        Opt("image of new hosts: ami-..., ssm:<parameter>, family:<name>; or a map by architecture",
+            "family:al2023", aliases=("ami",), unset="required"),
+    ] = ""  # fmt: skip
     subnets: Annotated[
         TextMap,
         Opt("subnet of each zone", "eu-west-1a=subnet-1,eu-west-1b=subnet-2", unset="the default"),
@@ -81,12 +73,9 @@ class AwsOptions(KitOptions):
     ] = "api"
     spot_interruption_queue: Annotated[
         str | None,
-        Opt(
-            "URL of the SQS queue with EC2 events",
-            "https://sqs.eu-west-1.amazonaws.com/1/bigfleet",
-            unset="no notices",
-        ),
-    ] = None
+        Opt("URL of the SQS queue with EC2 events",
+            "https://sqs.eu-west-1.amazonaws.com/1/bigfleet", unset="no notices"),
+    ] = None  # fmt: skip
     spot_advisor_url: Annotated[
         str, Opt("address of the Spot Instance Advisor's data; empty = the shipped table", "")
     ] = ADVISOR_URL
@@ -127,11 +116,9 @@ class AwsOptions(KitOptions):
 
 async def check_credentials(options: AwsOptions) -> None:
     """Say what is missing before anything is tried."""
-    problems = []
     from bigfleet_provider_aws.sessions import has_credentials
 
-    if not await has_credentials(options):
-        problems.append(NO_CREDENTIALS)
+    problems = [] if await has_credentials(options) else [NO_CREDENTIALS]
     if not options.region:
         problems.append("no region: give --region or set AWS_REGION")
     if problems:

@@ -3,107 +3,119 @@
 All that EC2 gets for an order is here: one instance, the operation id as its ClientToken, all tags
 on instance and volumes in the same call, IMDSv2 with a hop limit of 1, so that Pods cannot take
 the node's role.
+
+Image aliases are resolved here too: `ssm:` names a parameter, `family:` a public one. Parameters of
+AWS, Canonical and EKS name the newest image of a family; an own one (`ssm:/golden/x`) is how a team
+rolls out its images. `{arch}` in a name stands for the architecture as that name spells it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from bigfleet_provider_aws.options import AwsOptions
-from bigfleet_providerkit import Binding, CapacityType, Launch, Offering
-from bigfleet_providerkit.kit import Kit
+from bigfleet_provider_aws.api import Api
+from bigfleet_providerkit import CapacityType, InvalidRequest, Launch
 
+MACHINE = {"amd64": "x86_64", "arm64": "arm64"}
+FAMILIES = {
+    "al2023": "ami-amazon-linux-latest/al2023-ami-kernel-default-{machine}",
+    "ubuntu-": "canonical/ubuntu/server/{version}/stable/current/{arch}/hvm/ebs-gp3/ami-id",
+    "eks-": "eks/optimized-ami/{version}/amazon-linux-2023/{machine}/standard/recommended/image_id",
+}
+"""Below /aws/service. `eks-1.34` and `ubuntu-24.04` have their version in the name."""
 AWS_OWN_KEY = "aws"
-DISK_FIELDS = ("disk_type", "disk_encryption_key")
+TAGGED = ("instance", "volume")
+SPOT = {
+    "MarketType": "spot",
+    "SpotOptions": {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"},
+}
 
 
-def wants_disk(order: Launch) -> bool:
-    """Whether the root disk differs from the image's: then its device has to be known."""
-    return bool(order.disk_gb or any(order.extra.get(name) for name in DISK_FIELDS))
-
-
-def run_parameters(
-    order: Launch, options: AwsOptions, image: str, root_device: str
-) -> dict[str, Any]:
-    """The parameters of RunInstances for an order; `root_device` is empty for the image's disk."""
-    tags = [{"Key": key, "Value": value} for key, value in sorted(order.tags.items())]
-    tags.append({"Key": "Name", "Value": order.name})
-    params: dict[str, Any] = {
-        "MinCount": 1,
-        "MaxCount": 1,
-        "ClientToken": order.operation_id,
-        "ImageId": image,
-        "InstanceType": order.instance_type,
-        "Placement": {"AvailabilityZone": order.zone},
-        "UserData": order.user_data,
-        "TagSpecifications": [
-            {"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume")
-        ],
-        "MetadataOptions": {"HttpTokens": "required", "HttpPutResponseHopLimit": 1},
-        "InstanceInitiatedShutdownBehavior": "terminate",
-    }
-    if order.placement_group:
-        params["Placement"]["GroupName"] = order.placement_group
-    if order.capacity_type is CapacityType.SPOT:
-        params["InstanceMarketOptions"] = {
-            "MarketType": "spot",
-            "SpotOptions": {
-                "SpotInstanceType": "one-time",
-                "InstanceInterruptionBehavior": "terminate",
-            },
-        }
-    if order.reservation:
-        params["CapacityReservationSpecification"] = {"CapacityReservationTarget": _target(order)}
-    if options.iam_instance_profile:
-        profile = options.iam_instance_profile
-        name = "Arn" if profile.startswith("arn:") else "Name"
-        params["IamInstanceProfile"] = {name: profile}
-    if options.key_name:
-        params["KeyName"] = options.key_name
-    if root_device:
-        params["BlockDeviceMappings"] = [{"DeviceName": root_device, "Ebs": _disk(order)}]
-    if subnet := order.extra.get("subnet") or options.subnets.get(order.zone):
-        params["SubnetId"] = subnet
-    if options.security_groups:
-        params["SecurityGroupIds"] = list(options.security_groups)
-    return params
-
-
-def _target(order: Launch) -> dict[str, str]:
-    if order.reservation.startswith("arn:"):
-        return {"CapacityReservationResourceGroupArn": order.reservation}
-    return {"CapacityReservationId": order.reservation}
-
-
-def _disk(order: Launch) -> dict[str, object]:
-    kind, key = (order.extra.get(name) for name in DISK_FIELDS)
-    disk: dict[str, object] = {"DeleteOnTermination": True}
-    if kind:
-        disk["VolumeType"] = kind
-    if order.disk_gb:
-        disk["VolumeSize"] = order.disk_gb
-    if key:
-        disk["Encrypted"] = True
-    if key and key != AWS_OWN_KEY:
-        disk["KmsKeyId"] = key
-    return disk
-
-
-def example_order(kit: Kit, offering: Offering, options: AwsOptions, arch: str) -> Launch:
-    """An order like those of an offering, for a dry run."""
-    machine = next(offering.slot_ids(kit.label), kit.label)
-    images = offering.image or options.image
-    return Launch(
-        machine_id=machine,
-        operation_id="dry-run",
-        instance_type=offering.instance_type,
-        zone=offering.zone,
-        capacity_type=offering.capacity_type,
-        name="bf-dry-run",
-        tags=kit.codec.tags(Binding(machine, "dry-run", offering.capacity_type, None)),
-        deadline=0.0,
-        image=images if isinstance(images, str) else images.get(arch, ""),
-        arch=arch or "amd64",
-        disk_gb=offering.disk_gb,
-        reservation=offering.reservation,
-        placement_group=offering.placement_group,
-        extra=dict(offering.extra),
+def parameter_of(image: str, arch: str) -> str | None:
+    """The parameter that an alias names; None for an image id."""
+    kind, _, name = image.partition(":")
+    machine = MACHINE.get(arch, arch)
+    if kind == "ssm":
+        return name.replace("{arch}", machine)
+    if kind != "family":
+        return None
+    for family, pattern in FAMILIES.items():
+        if name == family or (family.endswith("-") and name.startswith(family)):
+            version = name.removeprefix(family)
+            return "/aws/service/" + pattern.format(version=version, arch=arch, machine=machine)
+    raise InvalidRequest(
+        f"there is no image family {name!r}; choose al2023, ubuntu-24.04, eks-1.34, or ssm:..."
     )
+
+
+def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """Tags as EC2 takes them."""
+    return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
+
+
+class Orders:
+    """Writes orders, and knows the root devices of images, which never change."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._root_devices: dict[str, str] = {}
+
+    async def parameters(self, order: Launch) -> dict[str, Any]:
+        """The parameters of RunInstances for an order."""
+        options, image = self._api.options, await self._image(order)
+        tags = tag_list({**order.tags, "Name": order.name})
+        place = {"AvailabilityZone": order.zone, "GroupName": order.placement_group}
+        profile = options.iam_instance_profile or ""
+        profile_key = "Arn" if profile.startswith("arn:") else "Name"
+        chosen_by = "ResourceGroupArn" if order.reservation.startswith("arn:") else "Id"
+        target = {f"CapacityReservation{chosen_by}": order.reservation}
+        reserved = {"CapacityReservationTarget": target} if order.reservation else None
+        params = {
+            "MinCount": 1,
+            "MaxCount": 1,
+            "ClientToken": order.operation_id,
+            "ImageId": image,
+            "InstanceType": order.instance_type,
+            "Placement": _given(place),
+            "InstanceMarketOptions": SPOT if order.capacity_type is CapacityType.SPOT else None,
+            "CapacityReservationSpecification": reserved,
+            "UserData": order.user_data,
+            "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in TAGGED],
+            "MetadataOptions": {"HttpTokens": "required", "HttpPutResponseHopLimit": 1},
+            "InstanceInitiatedShutdownBehavior": "terminate",
+            "IamInstanceProfile": _given({profile_key: profile}),
+            "KeyName": options.key_name,
+            "BlockDeviceMappings": await self._disks(order, image),
+            "SubnetId": order.extra.get("subnet") or options.subnets.get(order.zone),
+            "SecurityGroupIds": list(options.security_groups or ()),
+        }
+        return _given(params)
+
+    async def _image(self, order: Launch) -> str:
+        """The image id behind an alias at this moment."""
+        parameter = parameter_of(order.image, order.arch)
+        if parameter is None:
+            return order.image
+        answer = await self._api.call("GetParameter", Name=parameter)
+        return str(answer["Parameter"]["Value"])
+
+    async def _disks(self, order: Launch, image: str) -> list[dict[str, Any]]:
+        """The root disk, where it differs from the image's: then its device has to be known."""
+        kind, key = order.extra.get("disk_type"), order.extra.get("disk_encryption_key")
+        wanted = {
+            "VolumeType": kind,
+            "VolumeSize": order.disk_gb,
+            "Encrypted": bool(key),
+            "KmsKeyId": key if key != AWS_OWN_KEY else None,
+        }
+        if not any(wanted.values()):
+            return []
+        if image not in self._root_devices:
+            answer = await self._api.call("DescribeImages", ImageIds=[image])
+            self._root_devices[image] = str(answer["Images"][0]["RootDeviceName"])
+        disk = {**_given(wanted), "DeleteOnTermination": True}
+        return [{"DeviceName": self._root_devices[image], "Ebs": disk}]
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is empty."""
+    return {name: value for name, value in values.items() if value}

@@ -1,11 +1,13 @@
 """What the provider declares: its options, capacity, prices, limits and the rates of its calls."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from bigfleet_provider_aws import __version__, seed
+from bigfleet_provider_aws import __version__
+from bigfleet_provider_aws.api import Api
 from bigfleet_provider_aws.errors import classify
 from bigfleet_provider_aws.options import AwsOptions, check_credentials
+from bigfleet_provider_aws.seed import INTERRUPTION, SEED, reserve
+from bigfleet_provider_aws.substrate import AwsSubstrate
 from bigfleet_providerkit import (
     Bucket,
     CallRate,
@@ -17,27 +19,20 @@ from bigfleet_providerkit import (
 )
 from bigfleet_providerkit.kit import Kit
 
-if TYPE_CHECKING:
-    from bigfleet_provider_aws.substrate import AwsSubstrate
-
-ON_DEMAND_TYPE, SPOT_TYPE = "m6i.large", "c7g.xlarge"
+MIX = (("m6i.large", "on_demand"), ("c7g.xlarge", "spot"))
 MINUTE, DAY = 60.0, 86400.0
 
 
-async def open_substrate(options: AwsOptions, kit: Kit) -> "AwsSubstrate":
-    """Make the clients. boto3 is imported here, so that --use-fake-backend does without."""
-    from bigfleet_provider_aws.sessions import Clients
-    from bigfleet_provider_aws.substrate import AwsSubstrate, NoticedSubstrate
-
-    substrate = NoticedSubstrate if options.spot_interruption_queue else AwsSubstrate
-    return substrate(kit, Clients(options), options)
+async def open_substrate(options: AwsOptions, kit: Kit) -> AwsSubstrate:
+    """Make the clients of the SDK."""
+    return AwsSubstrate(Api(kit, options))
 
 
 def mix(options: AwsOptions) -> Sequence[Bucket]:
     """On-demand and spot, each in two zones."""
     return [
         Bucket({"instance_type": kind, "zone": zone, "capacity_type": paid})
-        for kind, paid in ((ON_DEMAND_TYPE, "on_demand"), (SPOT_TYPE, "spot"))
+        for kind, paid in MIX
         for zone in options.zones
     ]
 
@@ -53,9 +48,9 @@ SPEC = ProviderSpec(
     zone_names=("availability_zone",),
     extra_fields=("subnet", "disk_type", "disk_encryption_key"),
     mix=mix,
-    prices=seed.prices(),
-    shapes=seed.shapes(),
-    interruption=seed.interruption(),
+    prices=SEED.prices,
+    shapes=SEED.shapes,
+    interruption=INTERRUPTION,
     capacity_types=frozenset({CapacityType.ON_DEMAND, CapacityType.SPOT, CapacityType.RESERVED}),
     timeouts=Timeouts(
         create=5 * MINUTE, configure=8 * MINUTE, drain=15 * MINUTE, delete=5 * MINUTE,
@@ -66,7 +61,7 @@ SPEC = ProviderSpec(
     ),
     poll_interval=3.0,
     consistency_window=30.0,
-    reserve=seed.reserve,
+    reserve=reserve,
     sources=lambda options: (
         Source("prices", options.ondemand_refresh, lambda aws: aws.catalogue.on_demand_prices()),
         Source("spot", options.spot_refresh, lambda aws: aws.catalogue.spot_prices()),

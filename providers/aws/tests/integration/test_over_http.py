@@ -280,7 +280,7 @@ async def test_two_labels_in_one_account_never_touch_each_other() -> None:
     async with aws_world(provider="one") as first:
         mine = await first.idle()
         async with aws_world(provider="two") as second:
-            second.running.substrate._clients = first.running.substrate._clients  # type: ignore[attr-defined]
+            second.running.substrate._api = first.running.substrate._api  # type: ignore[attr-defined]
             await second.running.reconcile()
             assert [m for m in await second.shard.machines() if m.HasField("host")] == []
         assert [host.ref for host in first.hosts()] == [mine.host.ref]

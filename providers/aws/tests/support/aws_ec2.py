@@ -225,7 +225,8 @@ class Ec2:
                 "SpotPrice": f"{market.TYPES[name].price * part * factor:.6f}",
                 "Timestamp": now - age,
             }
-            for name in params["InstanceTypes"]
+            for entry in params["Filters"]
+            for name in entry["Values"]
             if name in market.TYPES
             for zone, part in market.SPOT_PART.items()
             for age, factor in ((60.0, 1.0), (7200.0, 2.0))

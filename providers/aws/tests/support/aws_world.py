@@ -122,13 +122,15 @@ def options_for(endpoint: str, **changed: object) -> AwsOptions:
 
 
 @contextlib.asynccontextmanager
-async def aws_world(*, queue: bool = False, **changed: Any) -> AsyncIterator[AwsWorld]:
-    """A provider on a cloud of its own."""
+async def aws_world(
+    *, queue: bool = False, listen: bool = False, **changed: Any
+) -> AsyncIterator[AwsWorld]:
+    """A provider on a cloud of its own, with a queue of notices and a gRPC port where wanted."""
     aws = AwsCloud(1)
     with credentials(), serving(aws.cloud) as endpoint:
         if queue:
             changed["spot_interruption_queue"] = f"{endpoint}/1/bigfleet"
-        running = await start(SPEC, options_for(endpoint, **changed), listen=False)
+        running = await start(SPEC, options_for(endpoint, **changed), listen=listen)
         try:
             yield AwsWorld(aws, endpoint, running, Shard(running.service))
             assert aws.cloud.refused == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import aws_market as market
-from bigfleet_provider_aws import catalogue, images, notices, offer_file, seed
+from bigfleet_provider_aws import catalogue, notices, offer_file, orders, seed
 from bigfleet_provider_aws.errors import classify
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.spec import SPEC
@@ -116,7 +116,7 @@ def test_only_a_code_of_4xx_proves_that_nothing_was_done() -> None:
 
 
 def test_the_seed_table_has_the_prices_and_shapes_it_was_read_with() -> None:
-    table, shapes = seed.prices(), seed.shapes()
+    table, shapes = seed.SEED.prices, seed.SEED.shapes
     assert isinstance(table.dated, date)
     assert len(shapes) == 25
     for name, price in (
@@ -132,7 +132,7 @@ def test_the_seed_table_has_the_prices_and_shapes_it_was_read_with() -> None:
 
 
 def test_the_reserve_is_what_the_node_of_a_type_keeps_for_itself() -> None:
-    shapes = seed.shapes()
+    shapes = seed.SEED.shapes
     assert seed.reserve(shapes["m6i.large"]) == {"cpu": "70m", "memory": "1289Mi"}
     assert seed.reserve(shapes["m6i.metal"])["cpu"] == "390m"
     for shape in shapes.values():
@@ -151,7 +151,11 @@ def test_a_live_shape_has_pods_gpus_and_architecture() -> None:
 
 
 def test_pods_are_limited_by_the_addresses_of_the_interfaces() -> None:
-    assert (seed.most_pods(3, 10), seed.most_pods(4, 15), seed.most_pods(15, 50)) == (29, 58, 737)
+    assert (
+        catalogue.most_pods(3, 10),
+        catalogue.most_pods(4, 15),
+        catalogue.most_pods(15, 50),
+    ) == (29, 58, 737)
 
 
 @pytest.mark.parametrize(
@@ -179,12 +183,12 @@ def test_pods_are_limited_by_the_addresses_of_the_interfaces() -> None:
     ],
 )
 def test_an_alias_names_a_parameter(image: str, arch: str, parameter: str | None) -> None:
-    assert images.parameter_of(image, arch) == parameter
+    assert orders.parameter_of(image, arch) == parameter
 
 
 def test_an_unknown_family_is_refused_with_those_there_are() -> None:
     with pytest.raises(InvalidRequest, match=r"'windows'.*al2023"):
-        images.parameter_of("family:windows", "amd64")
+        orders.parameter_of("family:windows", "amd64")
 
 
 def an_event(kind: str, **detail: str) -> str:
@@ -226,7 +230,7 @@ def test_a_price_list_entry_without_dollars_gives_no_price() -> None:
 def test_a_bulk_list_whose_columns_changed_is_refused() -> None:
     rows = [b'"SKU","Type","Price"\n', b'"A","m6i.large","0.1"\n']
     with pytest.raises(Retryable, match="changed its columns"):
-        list(offer_file.read_rows(rows, {"m6i.large"}))
+        offer_file.cheapest_of(rows, {"m6i.large"}, "us-east-1")
 
 
 @pytest.mark.parametrize("image", ["m6i.large", "golden", "latest"])
@@ -261,5 +265,5 @@ def test_the_pages_are_there_and_agree_with_the_declarations() -> None:
     for row in option_table(SPEC.options, lambda name: name not in base).splitlines()[2:]:
         assert row in page
     prices = (PAGES / "pricing-and-interruption.md").read_text("utf-8")
-    for key, price in seed.prices().values.items():
+    for key, price in seed.SEED.prices.values.items():
         assert f"| {key.instance_type} | {price:g} |" in prices

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bigfleet_provider_aws.errors import PREFIX_OF
+from bigfleet_provider_aws.errors import SERVICE_OF
 from bigfleet_provider_aws.spec import SPEC
 
 FOLDER = Path(__file__).parents[2] / "terraform"
@@ -52,7 +52,7 @@ def actions(statement: str) -> set[str]:
 
 def test_the_policy_allows_what_is_called_and_nothing_else() -> None:
     called = {
-        f"{PREFIX_OF.get(op, 'ec2')}:{op}" for op in SPEC.call_names if op not in PUBLIC_FILES
+        f"{SERVICE_OF.get(op, 'ec2')}:{op}" for op in SPEC.call_names if op not in PUBLIC_FILES
     }
     allowed = {action for statement in statements() for action in actions(statement)}
     assert allowed == called | {"iam:PassRole"} | FOR_KEYS
