@@ -11,7 +11,9 @@ from house.findings import Finding
 
 PRODUCT = "bigfleet/src/"
 GOALS = {"lines": 51_000, "modules": 350, "megabytes": 10}
-PROVIDERS = {"providers/hetzner/src/": 500}
+PROVIDERS = {
+    "providers/aws/src/": 800, "providers/digitalocean/src/": 550, "providers/hetzner/src/": 500,
+}  # fmt: skip
 """Lines of code of a provider: what everything else needs is the kit's."""
 
 

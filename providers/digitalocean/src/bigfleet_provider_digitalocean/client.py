@@ -69,6 +69,11 @@ class Api:
         """Delete a tag everywhere."""
         _found(await self._sdk.tags.delete(name))
 
+    async def tags(self, page: int) -> tuple[Sequence[Body], int]:
+        """A page of the account's tags, and how many there are."""
+        answer = await self._sdk.tags.list(per_page=PAGE, page=page)
+        return answer["tags"], int(answer["meta"]["total"])
+
     async def sizes(self, page: int) -> tuple[Sequence[Any], int]:
         """A page of the sizes, and how many there are."""
         answer = await self._sdk.sizes.list(per_page=PAGE, page=page)

@@ -26,6 +26,7 @@ SCOPES = {
     ("DELETE", "droplets"): "droplet:delete", ("POST", "actions"): "droplet:update",
     ("POST", "tags"): "tag:create", ("POST", "resources"): "tag:create",
     ("DELETE", "resources"): "tag:delete", ("DELETE", "tags"): "tag:delete",
+    ("GET", "tags"): "tag:read",
     ("GET", "sizes"): "sizes:read, regions:read",
 }  # fmt: skip
 """The scopes of a token, by method and kind of object."""

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bigfleet_provider_digitalocean import __version__, seed
+from bigfleet_provider_digitalocean import __version__
 from bigfleet_provider_digitalocean.errors import classify
 from bigfleet_provider_digitalocean.options import DigitaloceanOptions, check_credentials
+from bigfleet_provider_digitalocean.seed import SEED, reserve
 from bigfleet_providerkit import (
     Bucket,
     CallRate,
@@ -58,10 +59,10 @@ SPEC = ProviderSpec(
     zone_names=("region",),
     extra_fields=("vpc_uuid",),
     mix=mix,
-    prices=seed.prices(),
-    shapes=seed.shapes(),
+    prices=SEED.prices,
+    shapes=SEED.shapes,
     interruption=InterruptionTable(otherwise=0.0),
-    reserve=seed.reserve,
+    reserve=reserve,
     capacity_types=frozenset({CapacityType.ON_DEMAND}),
     timeouts=Timeouts(
         create=5 * MINUTE, configure=8 * MINUTE, drain=15 * MINUTE, delete=5 * MINUTE
@@ -78,7 +79,7 @@ SPEC = ProviderSpec(
     calls=(
         CallRate(
             ("CreateDroplet", "DeleteDroplet", "ListDroplets", "GetDroplet", "PowerOn", "Tag",
-             "Untag", "DeleteTag", "Sizes"),
+             "Untag", "DeleteTag", "ListTags", "Sizes"),
             rate=1.3, burst=150,
         ),
         *DELIVERY_CALLS,

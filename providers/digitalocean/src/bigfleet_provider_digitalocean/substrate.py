@@ -5,6 +5,7 @@ and is sent once: when an answer was lost, the tag tells whether there is a Drop
 the account; ours are listed by the tag of our label.
 """
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -20,15 +21,16 @@ from bigfleet_providerkit import (
     Host,
     InvalidRequest,
     Launch,
+    Litter,
     Offering,
     OptionError,
     Power,
     Retryable,
     SourceData,
-    SubstrateError,
 )
+from bigfleet_providerkit.calls.trial import Trial, failing_calls
 from bigfleet_providerkit.codec.flat import FlatTags
-from bigfleet_providerkit.codec.tags import CLUSTER, MACHINE, OPERATION, PROVIDER
+from bigfleet_providerkit.codec.tags import CLUSTER, OPERATION, PROVIDER
 from bigfleet_providerkit.hostexec.substrates import AgentSubstrate
 from bigfleet_providerkit.kit import Kit
 
@@ -40,6 +42,7 @@ Row = Mapping[str, Any]
 FEW = 3
 """Up to so many Droplets are read one by one; for more the list is shorter."""
 WALKS = 3
+TAGS_EVERY_S = 3600.0
 POWER = {
     "new": Power.STARTING,
     "active": Power.RUNNING,
@@ -59,6 +62,8 @@ class DigitaloceanSubstrate(AgentSubstrate):
         self._vpcs, self._keys, self._region = options.vpc, options.ssh_keys, options.region
         self._common_tags = options.tags
         self._tags = FlatTags(kit.codec)
+        self._unused_tags: list[Litter] = []
+        self._tags_due_monotonic_s = 0.0
 
     async def launch(self, order: Launch) -> Host:
         """Order one Droplet unless its operation has one, and return when it runs."""
@@ -114,6 +119,25 @@ class DigitaloceanSubstrate(AgentSubstrate):
             if name not in present:
                 await self._add_tag(host.ref, name)
 
+    async def leftovers(self) -> Sequence[Litter]:
+        """Tags of our operations that no Droplet has: one that ended by itself keeps its tag. The
+        list of tags is long, so it is read once an hour."""
+        now = self._kit.clock.monotonic()
+        if now >= self._tags_due_monotonic_s:
+            self._unused_tags = [
+                Litter(str(row["name"]), "tag", 0.0, operation)
+                for row in await self._pages("ListTags", self._api.tags)
+                if (operation := self._operation_of(row)) and not row["resources"]["count"]
+            ]
+            self._tags_due_monotonic_s = now + TAGS_EVERY_S
+        return self._unused_tags
+
+    async def discard(self, litter: Litter) -> None:
+        """Delete a tag."""
+        with contextlib.suppress(Gone):
+            await self._call("DeleteTag", lambda: self._api.delete_tag(litter.ref))
+        self._unused_tags = [one for one in self._unused_tags if one.ref != litter.ref]
+
     async def market(self) -> SourceData:
         """Prices and shapes of all sizes."""
         return market_of(await self._pages("Sizes", self._api.sizes))
@@ -139,24 +163,18 @@ class DigitaloceanSubstrate(AgentSubstrate):
     async def missing_permissions(self) -> Sequence[str]:
         """The scopes that the token lacks, found by calls that can change nothing."""
         no_tag = "bigfleet-check"
-        tries: dict[str, Callable[[], Awaitable[object]]] = {
-            "CreateDroplet": lambda: self._api.create({}),
-            "DeleteDroplet": lambda: self._api.destroy(NO_SUCH_REF),
-            "GetDroplet": lambda: self._api.droplet(NO_SUCH_REF),
-            "PowerOn": lambda: self._api.power_on(NO_SUCH_REF),
-            "Tag": lambda: self._api.tag(NO_SUCH_REF, no_tag),
-            "Untag": lambda: self._api.untag(NO_SUCH_REF, no_tag),
-            "Sizes": lambda: self._api.sizes(1),
-        }
-        problems = dict[str, None]()
-        for op, attempt in tries.items():
-            try:
-                await self._call(op, attempt)
-            except (Gone, InvalidRequest):
-                continue
-            except SubstrateError as error:
-                problems[str(error)] = None
-        return list(problems)
+        trials: list[Trial] = [
+            ("CreateDroplet", lambda: self._api.create({})),
+            ("DeleteDroplet", lambda: self._api.destroy(NO_SUCH_REF)),
+            ("GetDroplet", lambda: self._api.droplet(NO_SUCH_REF)),
+            ("PowerOn", lambda: self._api.power_on(NO_SUCH_REF)),
+            ("Tag", lambda: self._api.tag(NO_SUCH_REF, no_tag)),
+            ("Untag", lambda: self._api.untag(NO_SUCH_REF, no_tag)),
+            ("ListTags", lambda: self._api.tags(1)),
+            ("Sizes", lambda: self._api.sizes(1)),
+        ]
+        counted = [(op, partial(self._call, op, attempt)) for op, attempt in trials]
+        return await failing_calls(counted, lambda error: isinstance(error, Gone | InvalidRequest))
 
     async def aclose(self) -> None:
         """Let go of agents and connections."""
@@ -192,6 +210,11 @@ class DigitaloceanSubstrate(AgentSubstrate):
         mine = [host for host in hosts if host.machine_id == order.machine_id]
         return min(mine, key=lambda host: (host.created, int(host.ref)), default=None)
 
+    def _operation_of(self, row: Row) -> str:
+        """The operation that a tag stands for, if it is one of ours; else an empty text."""
+        operation = self._kit.codec.read(self._tags.read([str(row["name"])]), OPERATION) or ""
+        return operation if self._kit.own_operation(operation) else ""
+
     async def _add_tag(self, ref: str, name: str) -> None:
         try:
             await self._call("Tag", lambda: self._api.tag(ref, name))
@@ -220,7 +243,7 @@ class DigitaloceanSubstrate(AgentSubstrate):
                 page += 1
                 part, total = await self._call(op, partial(read, page))
                 first_total = total if first_total < 0 else first_total
-                rows.update({str(row.get("id", row.get("slug"))): row for row in part})
+                rows.update({_key_of(row): row for row in part})
             if total >= first_total:
                 return list(rows.values())
         raise Retryable(f"{op}: the list became shorter {WALKS} times while it was read")
@@ -232,21 +255,23 @@ class DigitaloceanSubstrate(AgentSubstrate):
         return self._kit.codec.ours(self._tags.read(row["tags"]))
 
     def _read(self, row: Row) -> Host:
-        codec, tags = self._kit.codec, self._tags.read(row.get("tags", ()))
+        tags = self._tags.read(row.get("tags", ()))
         networks = row.get("networks", {}).get("v4", ())
         addresses = {net["type"]: str(net["ip_address"]) for net in networks}
         ref = str(row["id"])
-        return Host(
-            ref=ref,
-            machine_id=codec.read(tags, MACHINE) or "",
-            operation_id=codec.read(tags, OPERATION) or "",
+        return self._kit.codec.host(
+            tags,
+            ref,
             instance_type=str(row.get("size_slug", "")),
             zone=str(row.get("region", {}).get("slug", "")),
-            capacity_type=codec.capacity_type(tags),
             power=POWER.get(str(row["status"]), Power.BROKEN),
-            cluster=codec.read(tags, CLUSTER),
             address=addresses.get("private") or addresses.get("public", ""),
             created=datetime.fromisoformat(str(row["created_at"])).timestamp(),
             node_name=str(row["name"]),
             provider_id=f"digitalocean://{ref}",
         )
+
+
+def _key_of(row: Row) -> str:
+    """What a row is known by: Droplets have an id, sizes a slug and tags a name."""
+    return str(row.get("id") or row.get("slug") or row["name"])

@@ -248,6 +248,32 @@ async def test_a_duplicate_goes_and_the_first_keeps_the_tag_of_their_operation(
         assert [tag for tag in world.hosts()[0].tags if tag.startswith("bfop:")]
 
 
+async def test_tags_of_operations_go_when_their_droplet_ended_by_itself() -> None:
+    async with digitalocean_world(orphan_grace=0.0) as world:
+        tags: dict[str, str] = world.page.tags
+        substrate: Any = world.running.substrate
+        lost, kept = await world.idle(), await world.idle()
+        operations = [tag for tag in tags.values() if tag.startswith("bfop:")]
+        foreign = "bfop:abcdefghij-1"
+        tags[foreign] = foreign
+        world.page.droplets.happen(lost.host.ref, "terminate")
+
+        async def listed() -> bool:
+            return not any(row.ref == lost.host.ref for row in world.page.present())
+
+        await eventually(listed, what="the Droplet to be gone")
+        # The start has read the list, which is read again in an hour.
+        assert await substrate.leftovers() == []
+        substrate._tags_due_monotonic_s = 0.0
+        (litter,) = await substrate.leftovers()
+        assert litter.ref in operations
+        await substrate.discard(litter)
+        assert litter.ref not in tags.values()
+        assert {foreign, *operations} - {litter.ref} <= set(tags.values())
+        assert await substrate.leftovers() == []
+        assert (await world.shard.get(kept.id)).state == int(State.IDLE)
+
+
 async def test_two_labels_in_one_account_never_touch_each_other() -> None:
     async with digitalocean_world(provider="one") as first:
         mine = await first.idle()

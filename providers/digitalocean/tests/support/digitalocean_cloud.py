@@ -15,6 +15,7 @@ import atexit
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -122,6 +123,7 @@ class DigitaloceanCloud:
             ("GET", "/v2/droplets/{id}", "GetDroplet", "droplet:read", self.get),
             ("DELETE", "/v2/droplets/{id}", "DeleteDroplet", "droplet:delete", self.destroy),
             ("POST", "/v2/droplets/{id}/actions", "PowerOn", "droplet:update", self.act),
+            ("GET", "/v2/tags", "ListTags", "tag:read", self.list_tags),
             ("POST", "/v2/tags", "Tag", "tag:create", self.create_tag),
             ("POST", "/v2/tags/{tag}/resources", "Tag", "tag:create", self.assign),
             ("DELETE", "/v2/tags/{tag}/resources", "Untag", "tag:delete", self.unassign),
@@ -208,6 +210,17 @@ class DigitaloceanCloud:
         self.droplets.act(ref, kind)
         action = {"id": 1, "status": "in-progress", "type": kind, "resource_id": int(ref)}
         return Reply(201, {"action": action})
+
+    def list_tags(self, call: Call) -> Reply:
+        """A page of the account's tags, each with how many Droplets have it."""
+        counts = Counter(tag for row in self.present() for tag in row.tags)
+        names = sorted(self.tags.values())
+        number, size = call.number("page", 1), call.number("per_page", 20)
+        rows: list[dict[str, object]] = [
+            {"name": name, "resources": {"count": counts[name]}}
+            for name in names[(number - 1) * size : number * size]
+        ]
+        return self._page(call, "tags", rows, len(names))
 
     def create_tag(self, call: Call) -> Reply:
         """A tag of the account, unless it is there."""

@@ -169,7 +169,7 @@ def test_sizes_that_cannot_be_read_are_left_out_and_a_list_of_them_is_an_error()
 
 
 def test_a_node_keeps_more_of_a_larger_droplet_and_never_all_of_it() -> None:
-    for shape in seed.shapes().values():
+    for shape in seed.SEED.shapes.values():
         kept = seed.reserve(shape)
         assert int(kept["cpu"].removesuffix("m")) < shape.cpu / 10
         assert 0 < int(kept["memory"].removesuffix("Mi")) * seed.MIB < shape.memory * 0.4
@@ -201,6 +201,6 @@ def test_the_page_lists_the_scopes_and_the_shipped_prices() -> None:
     assert set(re.findall(r"`(\w+:(?:read|create|update|delete))`", credentials)) == wanted
     pricing = (PAGES / "pricing-and-interruption.md").read_text("utf-8")
     table = yaml.safe_load(Path(seed.__file__).with_name("seed.yaml").read_text("utf-8"))
-    for name, (price, cpus, gib) in table["sizes"].items():
+    for name, (price, cpus, gib) in table["types"].items():
         assert f"| {name} | {price} | {cpus} | {gib} |" in pricing
     assert str(table["dated"]) in pricing
