@@ -5,7 +5,7 @@ with time and say when the next call will be taken.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -98,6 +98,8 @@ class Throttle:
 
     def __init__(self) -> None:
         self._buckets: dict[str, Bucket] = {}
+        self.refused: Counter[str] = Counter()
+        """How many calls of each name came too fast."""
 
     def limit(self, op: str, rate: float | None, burst: float = 1.0) -> None:
         """Set a bucket, or take it away."""
@@ -111,6 +113,7 @@ class Throttle:
         buckets = [self._buckets[name] for name in (op, "*") if name in self._buckets]
         wait = max((bucket.wait(now) for bucket in buckets), default=0.0)
         if wait > 0:
+            self.refused[op] += 1
             raise Throttled(f"too many calls of {op}", float(math.ceil(wait)))
         for bucket in buckets:
             bucket.take()
