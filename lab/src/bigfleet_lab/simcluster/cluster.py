@@ -141,6 +141,12 @@ class SimCluster:
         self.behaviour = replace(self.behaviour, **changes)  # type: ignore[arg-type]
         self.drains.behaviour = self.behaviour
 
+    def delete_pods(self, count: int) -> None:
+        """So many running pods are deleted and made again by their controllers: demand stays."""
+        for node in self.placing.delete(count):
+            self._observe(node)
+        self._place_soon()
+
     def lose_node(self, machine_id: str) -> None:
         """The node stops being Ready, for good: its kubelet died."""
         node = self.nodes.get(machine_id)

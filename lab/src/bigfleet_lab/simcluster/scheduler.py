@@ -69,6 +69,20 @@ class PodPlacement:
                 break
         return touched
 
+    def delete(self, count: int) -> set[Node]:
+        """Pods that run are deleted, by chance; their controllers make them again, so they wait."""
+        touched: set[Node] = set()
+        holders = [node for node in self._nodes if node.pods]
+        for _ in range(count):
+            if not holders:
+                break
+            node = self._rng.choice(holders)
+            self._put(node, self._rng.choice(list(node.pods)), -1)
+            touched.add(node)
+            if not node.pods:
+                holders.remove(node)
+        return touched
+
     def evict(self, node: Node) -> int:
         """Everything leaves a node; how many pods did."""
         pods = dict(node.pods)

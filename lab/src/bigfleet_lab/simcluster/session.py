@@ -206,6 +206,7 @@ class Session:
         message = cluster.rollups.message(
             cluster.id if claimed is None else claimed, timestamp, comparisons=told
         )
+        cluster.stats.rollup_seconds.append(cluster.clock.monotonic() - now)
         self._sent[timestamp] = now
         while len(self._sent) > _UNANSWERED_KEPT:
             del self._sent[next(iter(self._sent))]

@@ -39,6 +39,8 @@ class Stats:
     garbage_sent: int = 0
     latencies: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
     """Seconds from roll-up to its acknowledgement."""
+    rollup_seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    """Seconds that making a roll-up took."""
 
     def latency(self, share: float) -> float | None:
         """The latency below which this share of roll-ups was acknowledged."""
