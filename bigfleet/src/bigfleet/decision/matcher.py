@@ -1,24 +1,32 @@
-"""Requirements and taints against classes, once per set and class, kept while both stand.
+"""Requirements and taints against classes, once per distinct value, kept while the classes stand.
 
 What a row asks of a class depends on its profile and on what its cluster states: whether its rows
 tell what they tolerate, and its defaults of architecture and operating system. A requirement on a
 topology column (a label with many values) cannot be told from the class; it becomes a mask over the
 column's values. What is kept here is derived from its arguments alone, so keeping it never changes
 a decision.
+
+A fleet has thousands of match sets and thousands of classes, and far fewer values of each label. So
+a requirement is compared with the values of its label, and lists of tolerations with the distinct
+lists of taints; a match set is the product of such columns over classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from bigfleet.model import LABEL_HOSTNAME, Profile, Requirement, RequirementOperator, SpreadMode
 from bigfleet.model.columns import ClassTable, MachineColumns
-from bigfleet.model.match_set import ClusterTerms, MatchSet
+from bigfleet.model.demand.taints import Taint, Toleration
+from bigfleet.model.match_set import ClusterTerms, MatchSet, has_defaults
 
+E = TypeVar("E")
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]
 DomainKey = tuple[str, ...]
@@ -35,16 +43,78 @@ class Shape:
 
 
 @dataclass
-class _Kept:
-    matches: U8
-    labels: tuple[Mapping[str, str], ...]
+class _ClassColumns:
+    """What classes answer to one requirement, one list of tolerations, one default: as columns."""
+
+    table: ClassTable
+    answers: dict[Requirement | tuple[Toleration, ...] | tuple[str, str] | None, U8] = field(
+        default_factory=dict
+    )
+    _values: dict[str, tuple[list[str | None], I32]] = field(default_factory=dict)
+    """Per label: its distinct values, and which one each class has."""
+    _taints: tuple[list[tuple[Taint, ...]], I32] | None = None
+
+    def match(self, match_set: MatchSet, out: U8) -> None:
+        """Write MATCH or AVOIDED for every class that matches."""
+        out[:] = self._under(match_set.tolerations)
+        for requirement in match_set.requirements:
+            out *= self._holding(requirement)
+        for default in match_set.defaults:
+            out *= self._having(default)
+
+    def _holding(self, requirement: Requirement) -> U8:
+        found = self.answers.get(requirement)
+        if found is None:
+            values, number = self._of_label(requirement.key)
+            held = np.array([requirement.matches_value(value) for value in values], np.uint8)
+            found = self.answers[requirement] = held[number]
+        return found
+
+    def _having(self, default: tuple[str, str]) -> U8:
+        found = self.answers.get(default)
+        if found is None:
+            values, number = self._of_label(default[0])
+            labels = [{} if value is None else {default[0]: value} for value in values]
+            had = np.array([has_defaults(label, (default,)) for label in labels], np.uint8)
+            found = self.answers[default] = had[number]
+        return found
+
+    def _under(self, tolerations: tuple[Toleration, ...] | None) -> U8:
+        found = self.answers.get(tolerations)
+        if found is None:
+            if self._taints is None:
+                self._taints = _numbered(self.table.taints)
+            lists, number = self._taints
+            left = MatchSet(tolerations=tolerations)
+            verdicts = np.array([left.match({}, taints) for taints in lists], np.uint8)
+            found = self.answers[tolerations] = verdicts[number]
+        return found
+
+    def _of_label(self, key: str) -> tuple[list[str | None], I32]:
+        found = self._values.get(key)
+        if found is None:
+            of_class = [labels.get(key) for labels in self.table.labels]
+            found = self._values[key] = _numbered(of_class)
+        return found
+
+
+def _same_slots(before: tuple[Mapping[str, str], ...], now: tuple[Mapping[str, str], ...]) -> bool:
+    """A slot that comes to mean something else gets another mapping, also where taints differ."""
+    return before is now or (len(before) == len(now) and all(map(is_, before, now)))
+
+
+def _numbered(entries: Iterable[E]) -> tuple[list[E], I32]:
+    """The distinct entries, and the number of each one."""
+    known: dict[E, int] = {}
+    numbers = [known.setdefault(entry, len(known)) for entry in entries]
+    return list(known), np.array(numbers, np.int32)
 
 
 @dataclass
 class Matcher:
     """Keeps which classes hold which requirements, and what profiles come down to."""
 
-    _kept: dict[MatchSet, _Kept] = field(default_factory=dict)
+    _kept: _ClassColumns | None = None
     _owner: object = None
     _columns: frozenset[str] = frozenset()
     known: list[Profile] = field(default_factory=list)
@@ -54,10 +124,10 @@ class Matcher:
     sets: dict[MatchSet, int] = field(default_factory=dict)
     keys: dict[DomainKey, int] = field(default_factory=dict)
     masks: dict[Requirement, int] = field(default_factory=dict)
-    _table: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 4), np.int32))
+    _table: I32 = field(default_factory=lambda: np.zeros((0, 4), np.int32))
     _under: dict[tuple[ClusterTerms, int], tuple[int, int]] = field(default_factory=dict)
     """Per terms and profile: its match sets for new machines and for those it has."""
-    _stack: tuple[tuple[int, ...], object, U8] | None = None
+    _stack: tuple[I32, object, U8] | None = None
 
     def profiles(self, fleet: MachineColumns) -> npt.NDArray[np.int32]:
         """[profile, 4]: match set without terms, domain key or -1, masks, spread constraints."""
@@ -100,39 +170,42 @@ class Matcher:
         self._under, self.known = {}, []
         self._table = np.zeros((0, 4), np.int32)
 
-    def stacked(self, sets: npt.NDArray[np.int32], table: ClassTable) -> U8:
-        """[set, class] for these match sets; kept while sets and classes stay."""
-        wanted = tuple(sets.tolist())
-        if self._stack is not None:
-            same, labels, stack = self._stack
-            if labels is table.labels and same == wanted:
-                return stack
-        match_sets = list(self.sets)
-        stack = np.zeros((max(1, len(wanted)), len(table)), np.uint8)
-        for row, number in enumerate(wanted):
-            stack[row] = self.classes(match_sets[number], table)
-        self._stack = (wanted, table.labels, stack)
+    def stacked(self, sets: I32, table: ClassTable) -> U8:
+        """[set, class] for these match sets; of those asked for last nothing is made again."""
+        columns = self._columns_of(table)
+        stack = np.zeros((max(1, len(sets)), len(table)), np.uint8)
+        missing = np.ones(len(sets), np.bool_)
+        if self._stack is not None and self._stack[1] is columns:
+            known, _, before = self._stack
+            if np.array_equal(known, sets):
+                return before
+            place = np.full(len(self.sets), -1, np.int64)
+            place[known] = np.arange(len(known))
+            missing = place[sets] < 0
+            stack[np.flatnonzero(~missing)] = before[place[sets[~missing]]]
+        if missing.any():
+            match_sets = list(self.sets)
+            for row in np.flatnonzero(missing).tolist():
+                columns.match(match_sets[sets[row]], stack[row])
+        self._stack = (sets, columns, stack)
         return stack
 
     def classes(self, match_set: MatchSet, table: ClassTable) -> U8:
-        """MATCH or AVOIDED for every class that matches; only changed classes are looked at."""
-        kept = self._kept.get(match_set)
-        if kept is not None and kept.labels is table.labels:
-            return kept.matches
-        matches = np.zeros(len(table), np.uint8)
-        known = () if kept is None else kept.labels
-        for c, labels in enumerate(table.labels):
-            if kept is not None and c < len(known) and known[c] is labels:
-                matches[c] = kept.matches[c]
-            else:
-                matches[c] = match_set.match(labels, table.taints[c])
-        self._kept[match_set] = _Kept(matches, table.labels)
-        return matches
+        """MATCH or AVOIDED for every class that matches."""
+        found = np.zeros(len(table), np.uint8)
+        self._columns_of(table).match(match_set, found)
+        return found
+
+    def _columns_of(self, table: ClassTable) -> _ClassColumns:
+        kept = self._kept
+        if kept is None or not _same_slots(kept.table.labels, table.labels):
+            kept = self._kept = _ClassColumns(table)
+        return kept
 
     def forget_unused(self, limit: int = 20_000) -> None:
         """Bound what is kept: past the limit everything is derived again."""
-        if len(self._kept) > limit:
-            self._kept.clear()
+        if self._kept is not None and len(self._kept.answers) > limit:
+            self._kept = None
         if len(self.sets) > limit:
             self._owner = None
 
