@@ -44,14 +44,9 @@ class BufferPool:
 
 
 def make_work(
-    buffers: BufferPool,
-    machines: int,
-    rows: Rows,
-    classes: ClassArrays,
-    facts: Facts,
-    ids: int,
+    buffers: BufferPool, machines: int, rows: Rows, classes: ClassArrays, facts: Facts, ids: int,
     cancel: I64,
-) -> Work:
+) -> Work:  # fmt: skip
     """Everything the phases write, in its first state."""
     size, width = rows.aggregate.shape
     counted = 0
@@ -104,13 +99,9 @@ def make_work(
 
 
 def make_scratch(
-    buffers: BufferPool,
-    machines: int,
-    rows: Rows,
-    classes: ClassArrays,
-    facts: Facts,
-    name: str = "",
-) -> Scratch:
+    buffers: BufferPool, machines: int, rows: Rows, classes: ClassArrays, facts: Facts, name: str =
+    "",
+) -> Scratch:  # fmt: skip
     """Scratch for one row's turn; ``name`` keeps the scratch of workers apart."""
     width = rows.aggregate.shape[1]
     size = machines + 2 * len(classes.price) + 8
@@ -118,6 +109,7 @@ def make_scratch(
     gangs = int(rows.gang_type.max(initial=-1)) + 1
     slots = min(max(1, gangs), max(1, _SLOTS_BYTES // (8 * domains * (width + 1))))
     slots = slots if gangs else 0
+    keys = len(facts.domain_column) if gangs or len(rows.spread_key) else 0
 
     def lists(field_name: str, dtype: Any, fill: int | None = None) -> Any:
         return buffers.array(name + field_name, (size,), dtype, fill)
@@ -143,8 +135,17 @@ def make_scratch(
         head_rank=lists("head_rank", np.int64),
         head_penalty=lists("head_penalty", np.int32),
         head_x=lists("head_x", np.float64),
+        head_group=lists("head_group", np.int32),
         chain=lists("chain", np.int32),
         chain_head=np.full(domains, -1, np.int32),
+        kind_group=np.full(3 * len(classes.price), -1, np.int32),
+        tier_group=np.zeros((3 * len(classes.price), 6), np.int64),
+        level=np.zeros(2, np.int64),
+        lane=buffers.array(name + "lane", (keys * machines, 5), np.int32, None),
+        lane_at=np.zeros((keys, 2 * len(classes.price) + 1), np.int64),
+        lane_machine=buffers.array(name + "lane_machine", (keys * machines,), np.int32, None),
+        lane_of=buffers.array(name + "lane_of", (keys * machines,), np.int32, None),
+        lane_known=np.full(keys, -1, np.int64),
         takes=lists("takes", np.int32),
         left=np.zeros(width, np.int64),
         most=np.zeros(width, np.int64),

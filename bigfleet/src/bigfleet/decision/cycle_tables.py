@@ -40,18 +40,12 @@ class FactTables:
     """Makes facts, and keeps lists of matching classes while they stay the same."""
 
     _lists: Memo[tuple[I32, I32]] = field(default_factory=Memo)
+    _kinds: Memo[I32] = field(default_factory=Memo)
 
     def facts_of(
-        self,
-        fleet: MachineColumns,
-        arranged: RowColumns,
-        topology: CycleTopology,
-        clusters: Clusters,
-        amounts: ScaledAmounts,
-        policy: Policy,
-        classes: ClassArrays,
-        free: I64,
-    ) -> tuple[Facts, dict[int, list[str]]]:
+        self, fleet: MachineColumns, arranged: RowColumns, topology: CycleTopology, clusters:
+        Clusters, amounts: ScaledAmounts, policy: Policy, classes: ClassArrays, free: I64,
+    ) -> tuple[Facts, dict[int, list[str]]]:  # fmt: skip
         """Matching, domains, clusters and limits; and the names of domains."""
         table = fleet.classes
         matches = topology.matcher.stacked(arranged.match_sets, table)
@@ -78,6 +72,9 @@ class FactTables:
             quota=quota,
             limits=np.array(limits, np.int64),
             pool_free=pool_free.astype(np.int64),
+            kind=self._kinds.get(
+                (classes,), (of_class.tobytes(),), lambda: _kinds(classes, of_class)
+            ),
         ), names
 
 
@@ -85,6 +82,15 @@ def _total(count: I64, price: I64) -> int:
     """What so many machines cost together, or the most that is counted."""
     roughly = float(count.astype(np.float64) @ price)
     return MOST_MONEY if roughly > MOST_MONEY // 2 else int((count * price).sum())
+
+
+def _kinds(classes: ClassArrays, of_class: I32) -> I32:
+    """Classes that no row can tell apart, but by what they match and by their penalties and ids."""
+    c = classes
+    same = (c.price, c.risky, c.elastic, c.cooling, c.pool, *c.loss.T, *c.offers.T, *of_class)
+    known: dict[bytes, int] = {}
+    rows = np.column_stack(same).astype(np.int64)
+    return np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], np.int32)
 
 
 def _lists(matches: U8) -> tuple[I32, I32]:
@@ -95,22 +101,10 @@ def _lists(matches: U8) -> tuple[I32, I32]:
 
 
 def list_holdings(
-    columns: MachineArrays,
-    machines: Any,
-    ids: Any,
-    scratch: Any,
-    identities: Identities,
-    keys: int,
-    clusters: int,
-    exact: I64,
-    free: I64,
-    gang_columns: Sequence[int],
-    domain_keys: int,
-    domains: int,
-    buffers: BufferPool,
-    *,
-    limited: bool,
-) -> Holdings:
+    columns: MachineArrays, machines: Any, ids: Any, scratch: Any, identities: Identities, keys:
+    int, clusters: int, exact: I64, free: I64, gang_columns: Sequence[int], domain_keys: int,
+    domains: int, buffers: BufferPool, *, limited: bool,
+) -> Holdings:  # fmt: skip
     """Machines by whom they concern; ``loose`` is filled after round one.
 
     ``machines``, ``ids`` and ``scratch`` are references for the kernels; ``domain_keys`` is 0 where

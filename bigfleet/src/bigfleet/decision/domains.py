@@ -15,13 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bigfleet.decision.kernels.layout import FAILED, I32, I64, U8
-from bigfleet.decision.matcher import (
-    DomainKey,
-    Matcher,
-    Shape,
-    column_mask,
-    is_one_host,
-)
+from bigfleet.decision.matcher import DomainKey, Matcher, Shape, column_mask, is_one_host
 from bigfleet.decision.tables import Clusters
 from bigfleet.model import Requirement
 from bigfleet.model.columns import Demand, MachineColumns

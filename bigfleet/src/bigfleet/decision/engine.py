@@ -165,15 +165,9 @@ class Engine:
             self.cancel.check()
 
     def _reclaim(
-        self,
-        c: CycleArrays,
-        fleet: MachineColumns,
-        share: Share,
-        policy: Policy,
-        carry: Carry,
-        now: int,
-        counters: Counters,
-    ) -> Plan:
+        self, c: CycleArrays, fleet: MachineColumns, share: Share, policy: Policy, carry: Carry,
+        now: int, counters: Counters,
+    ) -> Plan:  # fmt: skip
         since = np.zeros(len(fleet), np.int64)
         known = min(len(since), len(carry.unclaimed_since))
         since[:known] = carry.unclaimed_since[:known]

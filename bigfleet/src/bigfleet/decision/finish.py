@@ -22,18 +22,9 @@ Numbers = npt.NDArray[np.integer]
 
 
 def finish(
-    c: CycleArrays,
-    fleet: MachineColumns,
-    share: Share,
-    policy: Policy,
-    carry: Carry,
-    now: int,
-    counters: Counters,
-    reclaims: I32,
-    releases: I32,
-    since: I64,
-    counts: I64,
-) -> Plan:
+    c: CycleArrays, fleet: MachineColumns, share: Share, policy: Policy, carry: Carry, now: int,
+    counters: Counters, reclaims: I32, releases: I32, since: I64, counts: I64,
+) -> Plan:  # fmt: skip
     """The plan of a cycle whose phases are done."""
     demand = share.decided
     top = np.concatenate([np.arange(c.rows), c.ro.parent[c.rows :]]).astype(np.int32)
@@ -234,11 +225,7 @@ def _by_resource(c: CycleArrays, own: I64) -> I64:
 
 
 def _ages(
-    c: CycleArrays,
-    fleet: MachineColumns,
-    carry: Carry,
-    now: int,
-    satisfied: Bools,
+    c: CycleArrays, fleet: MachineColumns, carry: Carry, now: int, satisfied: Bools
 ) -> tuple[I64, I64]:
     """Per identity: since when its need is unmet; since when its gang finds no domain."""
     size = max(1, fleet.symbols.identity_count)

@@ -13,20 +13,16 @@ lists of taints; a match set is the product of such columns over classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from operator import is_
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from bigfleet.model import LABEL_HOSTNAME, Profile, Requirement, RequirementOperator, SpreadMode
 from bigfleet.model.columns import ClassTable, MachineColumns
-from bigfleet.model.demand.taints import Taint, Toleration
-from bigfleet.model.match_set import ClusterTerms, MatchSet, has_defaults
+from bigfleet.model.match_set import ClassAnswers, ClusterTerms, MatchSet
 
-E = TypeVar("E")
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]
 DomainKey = tuple[str, ...]
@@ -43,78 +39,10 @@ class Shape:
 
 
 @dataclass
-class _ClassColumns:
-    """What classes answer to one requirement, one list of tolerations, one default: as columns."""
-
-    table: ClassTable
-    answers: dict[Requirement | tuple[Toleration, ...] | tuple[str, str] | None, U8] = field(
-        default_factory=dict
-    )
-    _values: dict[str, tuple[list[str | None], I32]] = field(default_factory=dict)
-    """Per label: its distinct values, and which one each class has."""
-    _taints: tuple[list[tuple[Taint, ...]], I32] | None = None
-
-    def match(self, match_set: MatchSet, out: U8) -> None:
-        """Write MATCH or AVOIDED for every class that matches."""
-        out[:] = self._under(match_set.tolerations)
-        for requirement in match_set.requirements:
-            out *= self._holding(requirement)
-        for default in match_set.defaults:
-            out *= self._having(default)
-
-    def _holding(self, requirement: Requirement) -> U8:
-        found = self.answers.get(requirement)
-        if found is None:
-            values, number = self._of_label(requirement.key)
-            held = np.array([requirement.matches_value(value) for value in values], np.uint8)
-            found = self.answers[requirement] = held[number]
-        return found
-
-    def _having(self, default: tuple[str, str]) -> U8:
-        found = self.answers.get(default)
-        if found is None:
-            values, number = self._of_label(default[0])
-            labels = [{} if value is None else {default[0]: value} for value in values]
-            had = np.array([has_defaults(label, (default,)) for label in labels], np.uint8)
-            found = self.answers[default] = had[number]
-        return found
-
-    def _under(self, tolerations: tuple[Toleration, ...] | None) -> U8:
-        found = self.answers.get(tolerations)
-        if found is None:
-            if self._taints is None:
-                self._taints = _numbered(self.table.taints)
-            lists, number = self._taints
-            left = MatchSet(tolerations=tolerations)
-            verdicts = np.array([left.match({}, taints) for taints in lists], np.uint8)
-            found = self.answers[tolerations] = verdicts[number]
-        return found
-
-    def _of_label(self, key: str) -> tuple[list[str | None], I32]:
-        found = self._values.get(key)
-        if found is None:
-            of_class = [labels.get(key) for labels in self.table.labels]
-            found = self._values[key] = _numbered(of_class)
-        return found
-
-
-def _same_slots(before: tuple[Mapping[str, str], ...], now: tuple[Mapping[str, str], ...]) -> bool:
-    """A slot that comes to mean something else gets another mapping, also where taints differ."""
-    return before is now or (len(before) == len(now) and all(map(is_, before, now)))
-
-
-def _numbered(entries: Iterable[E]) -> tuple[list[E], I32]:
-    """The distinct entries, and the number of each one."""
-    known: dict[E, int] = {}
-    numbers = [known.setdefault(entry, len(known)) for entry in entries]
-    return list(known), np.array(numbers, np.int32)
-
-
-@dataclass
 class Matcher:
     """Keeps which classes hold which requirements, and what profiles come down to."""
 
-    _kept: _ClassColumns | None = None
+    _kept: ClassAnswers | None = None
     _owner: object = None
     _columns: frozenset[str] = frozenset()
     known: list[Profile] = field(default_factory=list)
@@ -196,10 +124,10 @@ class Matcher:
         self._columns_of(table).match(match_set, found)
         return found
 
-    def _columns_of(self, table: ClassTable) -> _ClassColumns:
+    def _columns_of(self, table: ClassTable) -> ClassAnswers:
         kept = self._kept
-        if kept is None or not _same_slots(kept.table.labels, table.labels):
-            kept = self._kept = _ClassColumns(table)
+        if kept is None or not kept.answer_for(table.labels):
+            kept = self._kept = ClassAnswers(table.labels, table.taints)
         return kept
 
     def forget_unused(self, limit: int = 20_000) -> None:
@@ -221,11 +149,17 @@ def column_mask(requirement: Requirement, fleet: MachineColumns) -> U8:
     names = fleet.topology_names[requirement.key]
     mask = np.zeros(len(names) + 1, np.uint8)
     mask[0] = requirement.matches_value(None)
-    if requirement.operator.value in ("Same", "Exists") and not requirement.values:
-        mask[1:] = 1
-        return mask
-    for number, text in enumerate(names):
-        mask[number + 1] = requirement.matches_value(text)
+    looked_at: Iterable[str] = requirement.values
+    if requirement.operator in (RequirementOperator.GT, RequirementOperator.LT):
+        looked_at = names
+    else:
+        # All values that are not listed are answered alike.
+        other = next((text for text in names if text not in requirement.values), None)
+        mask[1:] = other is not None and requirement.matches_value(other)
+    for text in looked_at:
+        number = names.find(text)
+        if number >= 0:
+            mask[number + 1] = requirement.matches_value(text)
     return mask
 
 

@@ -54,14 +54,9 @@ class Normaliser:
     _unit: Memo[I64] = field(default_factory=Memo)
 
     def normalise(
-        self,
-        machines: MachineArrays,
-        demand: Demand,
-        amounts: ScaledAmounts,
-        topology: CycleTopology,
-        folds: Mapping[FoldKey, tuple[int, int]],
-        sequence: int,
-    ) -> NormalRows:
+        self, machines: MachineArrays, demand: Demand, amounts: ScaledAmounts, topology:
+        CycleTopology, folds: Mapping[FoldKey, tuple[int, int]], sequence: int,
+    ) -> NormalRows:  # fmt: skip
         """Fold what can be folded, and put everything in the total order."""
         gangs = topology.gangs(demand)
         if len(gangs):

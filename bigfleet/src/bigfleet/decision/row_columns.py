@@ -132,14 +132,9 @@ def _own_dimensions(aggregate: I64, unit: I64) -> tuple[U8, I32, I32, I64]:
 
 
 def _gang_types(
-    by: RowRequirements,
-    standing: RowIdentity,
-    uniform: U8,
-    unit: I64,
-    dims: I32,
-    width: I32,
+    by: RowRequirements, standing: RowIdentity, uniform: U8, unit: I64, dims: I32, width: I32,
     amounts: ScaledAmounts,
-) -> I32:
+) -> I32:  # fmt: skip
     """Gangs of one type see the same free capacity per domain."""
     kind = np.full(len(uniform), -1, np.int32)
     gangs = np.flatnonzero(by.domain >= 0)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bigfleet.decision.kernels.amounts import compare_cost, covered, subtract
-from bigfleet.decision.kernels.balanced_takes import over_one_column, take_balanced
+from bigfleet.decision.kernels.amounts import covered, subtract
+from bigfleet.decision.kernels.grouped_takes import take_grouped
 from bigfleet.decision.kernels.heads import (
-    CHAINED,
+    advance,
     best_head,
-    earlier,
     fill_heads,
-    next_in_bucket,
     rate_heads,
-    set_head,
+    spread_columns,
 )
 from bigfleet.decision.kernels.index_sort import sort_index
 from bigfleet.decision.kernels.layout import (
@@ -40,97 +38,29 @@ def acquire(
     if covered(sc.left, width):
         return 0
     heads = fill_heads(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
-    unlimited = fa.limits[0] < 0 and not fa.limits[2]
-    over = over_one_column(ro, fa, r) if ro.domain_key[r] < 0 and unlimited else -1
-    if over >= 0:
-        return take_balanced(ma, cl, ids, ro, fa, wo, sc, r, over, heads)
-    plain = width == 1 and ro.spread[r] == ro.spread[r + 1] and unlimited
+    columns, over = spread_columns(ro, fa, r) if ro.domain_key[r] < 0 else (0, -1)
+    if columns < 2 and (columns == 0 or not (fa.limits[0] >= 0 or fa.limits[2])):
+        return take_grouped(ma, cl, ids, ro, fa, ho, wo, sc, r, over, heads, planned)
     takes = 0
     while not covered(sc.left, width):
         rate_heads(ma, cl, ro, fa, wo, sc, r, heads)
         h = best_head(ro, sc, r, heads)
         if h < 0:
             break
-        if plain and sc.head_at[h] >= 0:
-            more = _take_run(ma, cl, ids, ro, fa, ho, wo, sc, r, h, heads, takes, planned)
-            if more > takes:
-                takes = more
-                continue
-        _take_head(ma, cl, ids, ro, fa, ho, wo, sc, r, h, takes, planned)
+        m = sc.head[h]
+        use_machine(ma, cl, ro, fa, wo, r, m, 1)
+        sc.takes[takes] = m
+        subtract(sc, ma.cls[m], sc.left, width, 1)
+        advance(ma, ids, ro, fa, ho, wo, sc, r, h, planned)
         takes += 1
-    return takes
-
-
-@inner
-def _take_head(
-    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
-    wo: Work, sc: Scratch, r: int, h: int, takes: int, planned: bool,
-) -> None:  # fmt: skip
-    """Take a head, and let the next machine of its bucket or chain stand there."""
-    m = sc.head[h]
-    use_machine(ma, cl, ro, fa, wo, r, m, 1)
-    sc.takes[takes] = m
-    subtract(sc, ma.cls[m], sc.left, ro.width[r], 1)
-    at = sc.head_at[h]
-    if at == CHAINED:
-        set_head(ma, ids, sc, h, sc.chain[m])
-        return
-    if at >= 0:
-        at = next_in_bucket(ma, ids, ro, fa, ho, wo, r, at, sc.head_end[h], planned)
-        sc.head_at[h] = at
-    set_head(ma, ids, sc, h, ho.bucket[at] if at >= 0 else -1)
-
-
-@inner
-def _take_run(
-    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
-    wo: Work, sc: Scratch, r: int, best: int, heads: int, takes: int, planned: bool,
-) -> int:  # fmt: skip
-    """Take on from the heads that cost the same as the best, while nothing else can win.
-
-    As long as no machine would cover all that is left of a uniform row, costs per useful unit
-    keep their order whatever is left; only ids decide among the heads that tie.
-    """
-    largest = 0
-    for h in range(heads):
-        if sc.head_tier[h] >= 0:
-            largest = max(largest, sc.give[sc.head_cls[h], 0])
-    if sc.left[0] < largest:
-        return takes
-    ties = 0
-    c = sc.head_cls[best]
-    for h in range(heads):
-        if sc.head_tier[h] != sc.head_tier[best] or sc.head_at[h] < 0:
-            continue
-        other = sc.head_cls[h]
-        if compare_cost(
-            sc.head_cost[h], sc.give[other], sc.head_cost[best], sc.give[c], sc.left, 1
-        ) == 0:  # fmt: skip
-            sc.sorted[ties] = h
-            ties += 1
-    while sc.left[0] >= largest:
-        h = sc.sorted[0]
-        for i in range(1, ties):
-            if earlier(sc, sc.sorted[i], h):
-                h = sc.sorted[i]
-        _take_head(ma, cl, ids, ro, fa, ho, wo, sc, r, h, takes, planned)
-        takes += 1
-        if sc.head[h] < 0:
-            break
     return takes
 
 
 @inner
 def give_back(
-    ma: MachineArrays,
-    cl: ClassArrays,
-    ro: Rows,
-    fa: Facts,
-    wo: Work,
-    sc: Scratch,
-    r: int,
-    takes: int,
-) -> int:
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, takes:
+    int,
+) -> int:  # fmt: skip
     """Drop takes that turned out redundant, most expensive first, later takes first on ties.
 
     Also where the skew would keep one: credit ignores skew, so the next cycle would give it up.

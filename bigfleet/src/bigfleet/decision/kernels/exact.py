@@ -15,6 +15,8 @@ from bigfleet.jit.decorators import inner, jit
 
 _BITS = 30
 _MASK = (1 << _BITS) - 1
+_SMALL = float(1 << 62)
+"""Products below this fit 64 bits, and so does their difference."""
 _SURE = 1e-12
 """Relative distance at which rounding can no longer have swapped two products of three factors."""
 
@@ -43,6 +45,9 @@ def compare_products(a1: int, a2: int, a3: int, b1: int, b2: int, b3: int) -> in
     """Sign of a1*a2*a3 - b1*b2*b3."""
     x = float(a1) * float(a2) * float(a3)
     y = float(b1) * float(b2) * float(b3)
+    if x < _SMALL and y < _SMALL:
+        difference = a1 * a2 * a3 - b1 * b2 * b3
+        return 1 if difference > 0 else (-1 if difference < 0 else 0)
     gap = _SURE * (x + y)
     if x > y + gap:
         return 1

@@ -18,15 +18,9 @@ from bigfleet.jit.decorators import jit
 
 @jit
 def parts(
-    ma: MachineArrays,
-    key_of: I64,
-    own: I64,
-    at: I64,
-    by_key: I64,
-    kind: I64,
-    whole: U8,
-    scattered: U8,
-) -> None:
+    ma: MachineArrays, key_of: I64, own: I64, at: I64, by_key: I64, kind: I64, whole: U8, scattered:
+    U8,
+) -> None:  # fmt: skip
     """Mark gangs for which a machine is stamped that is too small for the whole gang.
 
     ``own`` is the gang that a stamp says, -1 where none is alive: gangs of one key may differ in

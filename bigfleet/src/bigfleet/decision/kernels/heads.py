@@ -2,17 +2,20 @@
 
 There is one head per bucket of interchangeable machines, its next available one, and one for each
 machine that is reserved for the row. In the domain of a gang on a topology column (its rack) every
-machine is a head of its own; under a spread over such a column (racks) the machines of a bucket in
-one domain form a chain, whose next one is a head.
+machine is a head of its own; under a spread over such a column (racks) the next machine of each
+lane is a head: the machines of a bucket in one domain (`domains`).
 """
 
 from __future__ import annotations
 
 from bigfleet.decision.kernels.amounts import compare_cost, domain_of, rough_cost
 from bigfleet.decision.kernels.classify import owner_of, penalty_rank
+from bigfleet.decision.kernels.domains import make_lanes
 from bigfleet.decision.kernels.layout import (
     I32,
     IDLE,
+    LANE_END,
+    LANE_FIRST,
     ClassArrays,
     Facts,
     Holdings,
@@ -29,20 +32,21 @@ from bigfleet.model.match_set import AVOIDED
 
 ABSENT, SKEWED, RESERVED, GOOD, CREATE, RISKY = -2, -1, 0, 1, 2, 3
 """Tiers of a head, best first; the negative ones cannot be taken in this step."""
-_CLOSE = 1e-9
+CLOSE = 1e-9
 """Costs closer than this, relatively, are compared exactly."""
-_ALONE, _RESERVED, CHAINED = -1, -2, -3
+_ALONE, NEXT_RESERVED, CHAINED = -1, -2, -3
 """In ``head_at``: a head that stands for itself; one reserved for the row; one whose successors are
-in ``chain``, the last of them in ``head_end``."""
+in a lane, from the place in ``k1`` to that in ``k2``."""
 
 
 @inner
-def next_in_bucket(
-    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, r: int,
+def _next_of(
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, machines: I32,
     at: int, end: int, planned: bool,
 ) -> int:  # fmt: skip
+    """The place of the next machine of a list that the row could take, -1 for none."""
     while at < end:
-        m = ho.bucket[at]
+        m = machines[at]
         if available(ma, ids, ro, fa, wo, r, m, planned) and not (
             ma.stamp[m] >= 0 and ma.state[m] == IDLE and reserved_for(ids, ro, r, ma.stamp[m])
         ):
@@ -74,6 +78,24 @@ def set_head(ma: MachineArrays, ids: Identities, sc: Scratch, h: int, m: int) ->
         sc.head_idle[h] = ma.state[m] == IDLE
         sc.head_rank[h] = ma.rank[m]
         sc.head_penalty[h] = penalty_rank(ma, ids, m)
+
+
+@inner
+def advance(
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
+    r: int, h: int, planned: bool,
+) -> None:  # fmt: skip
+    """After a head was taken, let the next machine of its bucket or lane stand there, if any."""
+    if sc.head_at[h] == CHAINED:
+        sc.k1[h] = _next_of(
+            ma, ids, ro, fa, wo, r, sc.lane_machine, sc.k1[h] + 1, sc.k2[h], planned
+        )
+        set_head(ma, ids, sc, h, sc.lane_machine[sc.k1[h]] if sc.k1[h] >= 0 else -1)
+        return
+    if sc.head_at[h] >= 0:
+        at, end = sc.head_at[h] + 1, sc.head_end[h]
+        sc.head_at[h] = _next_of(ma, ids, ro, fa, wo, r, ho.bucket, at, end, planned)
+    set_head(ma, ids, sc, h, ho.bucket[sc.head_at[h]] if sc.head_at[h] >= 0 else -1)
 
 
 @inner
@@ -113,29 +135,21 @@ def _lone_heads(
 
 
 @inner
-def _chained_heads(
-    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
-    wo: Work, sc: Scratch, r: int, heads: int, lo: int, hi: int, key: int, planned: bool,
+def _lane_heads(
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    r: int, heads: int, key: int, b: int, planned: bool,
 ) -> int:  # fmt: skip
     """A head per domain of a spread in one bucket; what follows it there is no better anywhere."""
-    first = heads
-    for i in range(lo, hi):
-        m = ho.bucket[i]
-        domain = domain_of(ma, fa, key, m)
-        if domain < 0 or not available(ma, ids, ro, fa, wo, r, m, planned):
-            continue
-        stamp = ma.stamp[m]
-        if stamp >= 0 and ma.state[m] == IDLE and reserved_for(ids, ro, r, stamp):
-            continue
-        sc.chain[m] = -1
-        h = sc.chain_head[domain]
-        # What was noted for another bucket or row names no head of this domain from here on.
-        if first <= h < heads and domain_of(ma, fa, key, sc.head[h]) == domain:
-            sc.chain[sc.head_end[h]] = m
-            sc.head_end[h] = m
-        else:
-            sc.chain_head[domain] = heads
-            heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, m, CHAINED, m)
+    for lane in range(sc.lane_at[key, b], sc.lane_at[key, b + 1]):
+        at, end = sc.lane[lane, LANE_FIRST], sc.lane[lane, LANE_END]
+        while at < end and wo.taken[sc.lane_machine[at]] >= 0:
+            at += 1
+        sc.lane[lane, LANE_FIRST] = at
+        at = _next_of(ma, ids, ro, fa, wo, r, sc.lane_machine, at, end, planned)
+        if at >= 0:
+            sc.k1[heads], sc.k2[heads] = at, end
+            m = sc.lane_machine[at]
+            heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, m, CHAINED, 0)
     return heads
 
 
@@ -158,18 +172,18 @@ def _reserved_heads(
             if ro.domain_key[r] >= 0:
                 if domain_of(ma, fa, ro.domain_key[r], m) != wo.domain[r]:
                     continue
-            heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, m, _RESERVED, 0)
+            heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, m, NEXT_RESERVED, 0)
     return heads
 
 
 @inner
-def _spread_columns(ro: Rows, fa: Facts, r: int) -> tuple[int, int]:
-    """How many constraints of a row are over topology columns, and the key of the last one."""
-    count, key = 0, -1
+def spread_columns(ro: Rows, fa: Facts, r: int) -> tuple[int, int]:
+    """How many constraints of a row are over topology columns, and the last of them."""
+    count, over = 0, -1
     for i in range(ro.spread[r], ro.spread[r + 1]):
         if fa.domain_column[ro.spread_key[i]] >= 0:
-            count, key = count + 1, ro.spread_key[i]
-    return count, key
+            count, over = count + 1, i
+    return count, over
 
 
 @inner
@@ -179,7 +193,9 @@ def fill_heads(
 ) -> int:  # fmt: skip
     heads = _reserved_heads(ma, cl, ids, ro, fa, ho, wo, sc, r, planned)
     key = ro.domain_key[r]
-    columns, over = _spread_columns(ro, fa, r) if key < 0 else (0, -1)
+    columns, over = spread_columns(ro, fa, r) if key < 0 else (0, -1)
+    if columns == 1:
+        make_lanes(ma, ids, fa, ho, sc, ro.spread_key[over])
     plain = not planned and ro.masks[r] == ro.masks[r + 1]
     if key >= 0 and fa.domain_column[key] >= 0:
         column, domain = fa.domain_column[key], wo.domain[r]
@@ -198,8 +214,8 @@ def fill_heads(
                 continue
             start, end = wo.position[b], ho.bucket_end[b]
             if columns == 1:
-                heads = _chained_heads(
-                    ma, cl, ids, ro, fa, ho, wo, sc, r, heads, start, end, over, planned
+                heads = _lane_heads(
+                    ma, cl, ids, ro, fa, wo, sc, r, heads, ro.spread_key[over], b, planned
                 )
             elif columns:
                 heads = _lone_heads(
@@ -208,7 +224,7 @@ def fill_heads(
             elif plain and wo.front[b, 2] > 0:
                 heads = _front_head(cl, ro, fa, wo, sc, r, heads, b, c, start, end)
             else:
-                at = next_in_bucket(ma, ids, ro, fa, ho, wo, r, start, end, planned)
+                at = _next_of(ma, ids, ro, fa, wo, r, ho.bucket, start, end, planned)
                 if at >= 0:
                     heads = _add_head(ma, cl, ids, ro, fa, sc, r, heads, ho.bucket[at], at, end)
     return heads
@@ -234,15 +250,9 @@ def _front_head(
 
 @inner
 def rate_heads(
-    ma: MachineArrays,
-    cl: ClassArrays,
-    ro: Rows,
-    fa: Facts,
-    wo: Work,
-    sc: Scratch,
-    r: int,
-    heads: int,
-) -> None:
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads:
+    int,
+) -> None:  # fmt: skip
     """The tier of every head in this step."""
     constrained = ro.spread[r] < ro.spread[r + 1]
     for h in range(heads):
@@ -250,7 +260,7 @@ def rate_heads(
         if m < 0:
             sc.head_tier[h] = ABSENT
         elif sc.head_idle[h]:
-            sc.head_tier[h] = RESERVED if sc.head_at[h] == _RESERVED else GOOD
+            sc.head_tier[h] = RESERVED if sc.head_at[h] == NEXT_RESERVED else GOOD
         else:
             sc.head_tier[h] = CREATE if may_create(cl, fa, wo, sc.head_cls[h]) else ABSENT
         if constrained and m >= 0 and not has_labels(ma, ro, fa, r, m):
@@ -281,9 +291,9 @@ def best_head(ro: Rows, sc: Scratch, r: int, heads: int) -> int:
         x = rough_cost(sc.head_cost[h], sc.give[c], sc.left, width)
         if t == tier:
             y = sc.head_x[best]
-            if x > y + _CLOSE * y:
+            if x > y + CLOSE * y:
                 continue
-            if x >= y - _CLOSE * y and not better(sc, width, h, best):
+            if x >= y - CLOSE * y and not better(sc, width, h, best):
                 continue
         best, tier = h, t
         sc.head_x[h] = x

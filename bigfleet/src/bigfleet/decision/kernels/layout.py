@@ -45,6 +45,10 @@ end of both; 1 where sequence numbers differ."""
 ) = range(7)  # fmt: skip
 """Columns of ``Holdings.place`` (see `leftovers_by_domain`): what its machines have in common, how
 many there are, where they begin in ``place_machine``, and another place of the same domain."""
+LANE_DOMAIN, LANE_FIRST, LANE_END, LANE_FREE, LANE_AT_FIRST = range(5)
+"""Columns of ``Scratch.lane`` (see `domains`): its domain; its first machine that may be free and
+its end, in ``lane_machine``; how many of its machines are free now, and were when the cycle began,
+those that are stamped for a live row apart."""
 MOST_MONEY = (1 << 63) - 1
 """Micro-dollars that are counted: prices that add up to more count as this, and not less."""
 
@@ -169,6 +173,8 @@ class Facts(NamedTuple):
     where any quota is set"""
     pool_free: I64
     """per pool: free Speculative machines"""
+    kind: I32
+    """per class: classes of one kind cost and give the same to every row, and share all domains"""
 
 
 class Holdings(NamedTuple):
@@ -331,10 +337,25 @@ class Scratch(NamedTuple):
     head_rank: I64
     head_penalty: I32
     head_x: F64
+    head_group: I32
     chain: I32
-    """per machine: the next of its bucket and domain, -1 for none; for rows that spread"""
+    """machines of one cluster in one domain"""
     chain_head: I32
-    """per domain: the head its chain begins at"""
+    """per domain: the first head that waits there; while lanes are made, the last lane"""
+    kind_group: I32
+    """[three tiers of each kind]: its group, -1 between turns"""
+    tier_group: I64
+    """[group, 6]: see `grouped_takes`"""
+    level: I64
+    lane: I32
+    """[lane, 5]: see ``LANE_DOMAIN`` and those after it"""
+    lane_at: I64
+    """[domain key, bucket]: start of the bucket's lanes"""
+    lane_machine: I32
+    lane_of: I32
+    """[domain key and machine]: the lane that counts it, -1 for none"""
+    lane_known: I64
+    """per domain key: how much of the log its lanes know, -1 before they are made"""
     takes: I32
     left: I64
     most: I64

@@ -48,15 +48,9 @@ def held_at(ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, m: int) -> 
 
 @inner
 def might_yield(
-    ma: MachineArrays,
-    cl: ClassArrays,
-    ids: Identities,
-    ro: Rows,
-    fa: Facts,
-    sc: Scratch,
-    r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, sc: Scratch, r: int,
     m: int,
-) -> bool:
+) -> bool:  # fmt: skip
     """Excess, or held by a need that is strictly lower: what phase 2 may be able to take."""
     if held_at(ma, ids, ro, fa, m) >= ro.priority[r]:
         return False

@@ -45,15 +45,9 @@ def _serving_rows(ma: MachineArrays, ro: Rows, wo: Work) -> U8:
 
 @jit
 def reclaim(
-    ma: MachineArrays,
-    ids: Identities,
-    ro: Rows,
-    fa: Facts,
-    wo: Work,
-    since: I64,
-    now: int,
-    hold: int,
-) -> I32:
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, since: I64, now: int, hold:
+    int,
+) -> I32:  # fmt: skip
     """Configured machines to drain; ``since`` becomes the times since which they have no claim."""
     found = np.empty(len(ma.state), np.int32)
     size = 0
@@ -85,15 +79,9 @@ def reclaim(
 
 @jit
 def release(
-    ma: MachineArrays,
-    cl: ClassArrays,
-    ids: Identities,
-    ro: Rows,
-    fa: Facts,
-    wo: Work,
-    free: I32,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, free: I32,
     now: int,
-) -> I32:
+) -> I32:  # fmt: skip
     """Idle machines whose hold is over and that no row waits for; in any order.
 
     Who waits is a live, unmet row, and a cluster that has not said yet what it asks for.

@@ -145,6 +145,10 @@ class Symbols:
             self.profiles.append(profile)
         return found
 
+    def find_profile(self, fingerprint: str) -> int:
+        """The number of the profile with a fingerprint, or -1."""
+        return self._profile_ids.get(fingerprint, -1)
+
     def identity_of_need(self, need: Need) -> int:
         """The identity a machine taken for this need is stamped with."""
         profile = need.profile

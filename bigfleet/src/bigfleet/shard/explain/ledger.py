@@ -10,6 +10,7 @@ to the coordinator's client.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -30,6 +31,7 @@ MOST_REPORTED: Final = 100
 ESCALATES_ABOVE: Final = 5
 _NEARLY: Final = 0.1
 _MILLI: Final = 1000
+_MOST_PROFILES: Final = 1 << 32
 _AGES: Final = np.array([10, 60, 300])
 _PRIORITIES: Final = np.array([100, 1_000, 1_000_000])
 _log = logging.getLogger(__name__)
@@ -55,6 +57,28 @@ class Shortfall:
     def topology_constrained(self) -> bool:
         """Wants one place for all: never served across shards."""
         return bool(self.profile.same)
+
+
+@dataclass(frozen=True, eq=False)
+class UnmetPairs(Set[tuple[str, str]]):
+    """Clusters and fingerprints of profiles; kept as numbers, because there may be many."""
+
+    symbols: Symbols
+    numbers: frozenset[int]
+
+    def __contains__(self, pair: object) -> bool:
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            return False
+        cluster, profile = self.symbols.clusters.find(pair[0]), self.symbols.find_profile(pair[1])
+        return min(cluster, profile) >= 0 and cluster * _MOST_PROFILES + profile in self.numbers
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for number in self.numbers:
+            cluster, profile = divmod(number, _MOST_PROFILES)
+            yield self.symbols.clusters[cluster], self.symbols.profiles[profile].fingerprint
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -135,20 +159,16 @@ class Ledger:
         """
         return self._ages
 
-    def unmet(self) -> frozenset[tuple[str, str]]:
+    def unmet(self) -> UnmetPairs:
         """Which cluster lacks something of which profile, by its fingerprint."""
         if self._entries is None:
-            return frozenset()
+            return UnmetPairs(Symbols(), frozenset())
         plan = self._entries.plan
         demand, symbols, verdicts = plan.demand, plan.demand.symbols, plan.verdicts
         rows = verdicts.members[np.repeat(~verdicts.satisfied, np.diff(verdicts.members_at))]
         cluster = symbols.identity_column("cluster")[demand.identity[rows]]
-        profiles, profile = np.unique(demand.profile[rows], return_inverse=True)
-        count = max(1, len(profiles))
-        pairs = np.unique(cluster.astype(np.int64) * count + profile.reshape(-1))
-        prints = [symbols.profiles[number].fingerprint for number in profiles.tolist()]
-        names = map(list(symbols.clusters).__getitem__, (pairs // count).tolist())
-        return frozenset(zip(names, map(prints.__getitem__, (pairs % count).tolist()), strict=True))
+        pairs = cluster * _MOST_PROFILES + demand.profile[rows]
+        return UnmetPairs(symbols, frozenset(pairs.tolist()))
 
     def reported(self, most: int = MOST_REPORTED) -> list[Shortfall]:
         """The entries for the coordinator: highest priority first, then the oldest."""

@@ -145,17 +145,21 @@ def test_ages_survive_new_symbols(world: World) -> None:
 
 
 def test_what_is_unmet_is_told_by_cluster_and_profile(world: World) -> None:
-    assert world.ledger.unmet() == frozenset()
+    assert not world.ledger.unmet()
     common, mine, theirs = need(A, cpu=4), need(A, cpu=1, priority=5), need(B, cpu=4)
     world.cycle(common, mine, theirs)
     lacking = {(n.cluster, n.profile.fingerprint) for n in (common, mine, theirs)}
-    assert world.ledger.unmet() == lacking
+    assert set(world.ledger.unmet()) == lacking
     world.cycle(common, theirs, machines=(machine("m-1", S.CONFIGURED, serves=common),))
-    assert world.ledger.unmet() == {(B, theirs.profile.fingerprint)}
+    unmet = world.ledger.unmet()
+    assert set(unmet) == {(B, theirs.profile.fingerprint)}
+    assert (A, theirs.profile.fingerprint) not in unmet
+    assert ("c-unknown", theirs.profile.fingerprint) not in unmet
+    assert (B, "0" * 32) not in unmet
 
 
 def test_of_gangs_that_are_one_row_every_profile_is_unmet(world: World) -> None:
     gangs = [need(A, cpu=4, unit=1, same=key, group=f"g-{key}") for key in (RACK, ZONE)]
     world.cycle(*gangs, machines=(machine("m-1", rack="r-1"),))
     assert len(world.ledger) == 1
-    assert world.ledger.unmet() == {(A, gang.profile.fingerprint) for gang in gangs}
+    assert set(world.ledger.unmet()) == {(A, gang.profile.fingerprint) for gang in gangs}
