@@ -1,7 +1,6 @@
 """Many whole lives at the limits of a cloud, while another program works in the same account."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,14 +8,15 @@ from dataclasses import dataclass
 from bigfleet_fakecloud.cloud import Cloud
 from bigfleet_lab.battery.storms import StormReport, storm
 from bigfleet_lab.battery.subject import Subject
-from bigfleet_providerkit import CallRate, State
+from bigfleet_providerkit import CallRate, Clock, State
 
 OTHER_CALL_EVERY_S = 5.0
 
 
 @dataclass(frozen=True)
 class LivesReport:
-    """`others` are the statuses of the other program's calls; `calls` has them as well."""
+    """`others` are the statuses of the other program's calls; `calls` has them as well. `seconds`
+    are those of the provider's clock."""
 
     lives: int
     seconds: float
@@ -38,12 +38,13 @@ class LivesReport:
 
 
 def limit_as_declared(cloud: Cloud, calls: Iterable[str | CallRate]) -> None:
-    """Refuse calls that come faster than a provider declares, with room for a quarter of a second
-    in which calls may overtake each other. Calls with a bucket of their own only."""
+    """Refuse calls that come faster than a provider declares, with room for the calls of a second:
+    on a busy machine they wait for a thread and then go out together. Calls with a bucket of
+    their own only."""
     for call in calls:
         if isinstance(call, CallRate) and len(call.ops) == 1:
             declared = call.burst if call.burst is not None else max(1.0, call.rate / 5)
-            cloud.throttle.limit(call.ops[0], call.rate, declared + max(1.0, call.rate / 4))
+            cloud.throttle.limit(call.ops[0], call.rate, declared + max(1.0, call.rate))
 
 
 async def whole_lives(
@@ -52,8 +53,9 @@ async def whole_lives(
     """So many machines created, configured, drained and deleted, each step for all at once.
     `other` makes a call of another program and gives its status."""
     stop = asyncio.Event()
-    others = asyncio.get_running_loop().create_task(_other_program(other, stop))
-    began = time.monotonic()
+    clock = subject.running.backend.kit.clock
+    others = asyncio.get_running_loop().create_task(_other_program(other, clock, stop))
+    began = clock.monotonic()
     creates = await storm(subject, lives, seconds)
     idle = [machine.id for machine in await subject.shard.machines(State.IDLE)]
     await _all_reach(subject, idle, "configure", State.CONFIGURED, seconds)
@@ -65,7 +67,7 @@ async def whole_lives(
 
 async def created_and_deleted(subject: Subject, lives: int, seconds: float) -> LivesReport:
     """So many machines created and deleted."""
-    began = time.monotonic()
+    began = subject.running.backend.kit.clock.monotonic()
     creates = await storm(subject, lives, seconds)
     idle = [machine.id for machine in await subject.shard.machines(State.IDLE)]
     await _all_reach(subject, idle, "delete", State.SPECULATIVE, seconds)
@@ -76,18 +78,21 @@ def _report(
     subject: Subject, lives: int, began: float, creates: StormReport, others: Counter[int]
 ) -> LivesReport:
     cloud = subject.cloud
-    took = time.monotonic() - began
+    took = subject.running.backend.kit.clock.monotonic() - began
     return LivesReport(lives, took, creates, len(cloud.calls), cloud.throttle.refused, others)
 
 
-async def _other_program(call: Callable[[], int] | None, stop: asyncio.Event) -> Counter[int]:
+async def _other_program(
+    call: Callable[[], int] | None, clock: Clock, stop: asyncio.Event
+) -> Counter[int]:
     seen: Counter[int] = Counter()
     while call is not None and not stop.is_set():
         seen[await asyncio.to_thread(call)] += 1
-        try:
-            await asyncio.wait_for(stop.wait(), OTHER_CALL_EVERY_S)
-        except TimeoutError:
-            continue
+        pause = asyncio.ensure_future(clock.sleep(OTHER_CALL_EVERY_S))
+        stopped = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({pause, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        pause.cancel()
+        stopped.cancel()
     return seen
 
 

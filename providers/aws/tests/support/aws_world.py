@@ -18,7 +18,7 @@ from unittest import mock
 from aws_cloud import AwsCloud
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_fakecloud import Resource, serving
-from bigfleet_lab.battery import Boot, Subject
+from bigfleet_lab.battery import Boot, KillSubject, Subject
 from bigfleet_provider_aws.options import AwsOptions
 from bigfleet_provider_aws.spec import SPEC
 from bigfleet_providerkit import RunningProvider, State, start
@@ -107,6 +107,14 @@ def booted(endpoint: str, slots: int = 4) -> Boot:
         )  # fmt: skip
 
     return boot
+
+
+@contextlib.contextmanager
+def kill_subject() -> Iterator[KillSubject]:
+    """A new cloud for a provider that is killed."""
+    aws = AwsCloud(1)
+    with serving(aws.cloud) as endpoint:
+        yield KillSubject(booted(endpoint), aws.cloud, lambda: present(aws))
 
 
 def options_for(endpoint: str, **changed: object) -> AwsOptions:

@@ -44,6 +44,7 @@ from bigfleet_fakecloud import (
     numbered_page,
     text_of,
 )
+from bigfleet_fakecloud.state.timeline import Clock
 
 HOUR_CALLS = 5000
 MOST_USER_DATA = 64 * 1024
@@ -105,8 +106,8 @@ def worded(problem: Problem) -> Reply:
 class DigitaloceanCloud:
     """The handlers, and what they share."""
 
-    def __init__(self, seed: int) -> None:
-        self.cloud = Cloud("digitalocean", seed=seed, dialect=worded)
+    def __init__(self, seed: int, clock: Clock | None = None) -> None:
+        self.cloud = Cloud("digitalocean", seed=seed, dialect=worded, clock=clock)
         self.droplets = self.cloud.collection("droplets", DROPLET)
         self.guests = Guests(self.cloud)
         self.guests.follow(self.droplets, ("active",), lambda row: str(row.fields["user_data"]))

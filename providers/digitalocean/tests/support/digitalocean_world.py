@@ -18,10 +18,10 @@ from unittest import mock
 
 from bigfleet_api.v1alpha1 import provider_pb2 as pb
 from bigfleet_fakecloud import Resource, TestAuthority, serving
-from bigfleet_lab.battery import Boot, Subject
+from bigfleet_lab.battery import Boot, FastClock, KillSubject, Subject
 from bigfleet_provider_digitalocean.options import DigitaloceanOptions
 from bigfleet_provider_digitalocean.spec import SPEC
-from bigfleet_providerkit import RunningProvider, State, start
+from bigfleet_providerkit import RunningProvider, Runtime, State, start
 from bigfleet_providerkit.codec.flat import FlatTags
 from bigfleet_providerkit.codec.tags import MACHINE
 from bigfleet_providerkit.testing import ProviderProcess, Shard, free_port
@@ -135,6 +135,16 @@ def booted(
 
 
 @contextlib.contextmanager
+def kill_subject() -> Iterator[KillSubject]:
+    """A new cloud for a provider that is killed."""
+    page = DigitaloceanCloud(1)
+    with TemporaryDirectory(prefix="bigfleet-tls-") as folder:
+        authority = TestAuthority.make(Path(folder))
+        with serving(page.cloud, authority=authority) as endpoint:
+            yield KillSubject(booted(page, endpoint, authority), page.cloud, page.present)
+
+
+@contextlib.contextmanager
 def trusting(authority: TestAuthority) -> Iterator[None]:
     """The environment of a provider that trusts the authority of the imitation."""
     with mock.patch.dict(os.environ, {"SSL_CERT_FILE": str(authority.ca)}):
@@ -143,16 +153,18 @@ def trusting(authority: TestAuthority) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def digitalocean_world(
-    *, window_s: float = 30.0, **changed: Any
+    clock: FastClock | None = None, *, window_s: float = 30.0, **changed: Any
 ) -> AsyncIterator[DigitaloceanWorld]:
-    """A provider on a cloud of its own; `window_s` is in how long a new host is listed."""
+    """A provider on a cloud of its own, both on the same clock; `window_s` is in how long a new
+    host is listed."""
     spec = replace(SPEC, consistency_window=window_s)
-    page = DigitaloceanCloud(1)
+    page = DigitaloceanCloud(1, clock)
+    runtime = Runtime(clock) if clock else None
     with TemporaryDirectory(prefix="bigfleet-tls-") as folder:
         authority = TestAuthority.make(Path(folder))
         with trusting(authority), serving(page.cloud, authority=authority) as endpoint:
             options = options_for(page, endpoint, **changed)
-            running = await start(spec, options, listen=False)
+            running = await start(spec, options, listen=False, runtime=runtime)
             try:
                 yield DigitaloceanWorld(page, endpoint, running, Shard(running.service))
                 assert page.cloud.refused == []
