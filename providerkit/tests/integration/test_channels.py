@@ -107,6 +107,54 @@ async def test_ssh_delivers_to_the_host_whose_key_was_pinned(tmp_path: Path) -> 
         await channel.run(good, a_command(tmp_path))
 
 
+class JumpHost(asyncssh.SSHServer):
+    """Lets connections through, and counts its own."""
+
+    connections = 0
+    forwarded: list[tuple[str, int]]
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        type(self).connections += 1
+
+    def connection_requested(
+        self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
+    ) -> bool:
+        self.forwarded.append((dest_host, dest_port))
+        return True
+
+
+async def test_hosts_are_reached_over_a_jump_host_by_one_shared_connection(
+    tmp_path: Path,
+) -> None:
+    key, jump_key = mint_host_key(new_seed()), mint_host_key(new_seed())
+    jump = type("OneJumpHost", (JumpHost,), {"connections": 0, "forwarded": []})
+    async with an_ssh_host(tmp_path, key) as (port, client):
+        server = await asyncssh.listen(
+            "127.0.0.1", 0, server_factory=jump,
+            server_host_keys=[asyncssh.import_private_key(jump_key.private)],
+            authorized_client_keys=str(tmp_path / "authorized"),
+        )  # fmt: skip
+        place = f"ops@127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        (tmp_path / "known").write_text(f"127.0.0.1 {jump_key.public}\n")
+        (tmp_path / "other").write_text(f"127.0.0.1 {key.public}\n")
+        access = SshAccess(client, "root", port, place, str(tmp_path / "known"))
+        channel = SshChannel(access, lambda host, pin: None)
+        host = Host("i-1", address="127.0.0.1", pin=key.pin)
+        for _ in range(2):
+            assert (await channel.run(host, a_command(tmp_path))).exit_code == 0
+        assert jump.connections == 1
+        assert jump.forwarded == [("127.0.0.1", port)] * 2
+        foreign = Host("i-1", address="127.0.0.1", pin=mint_host_key(new_seed()).pin)
+        with pytest.raises(Unauthorized, match="not the one it was made with"):
+            await channel.run(foreign, a_command(tmp_path))
+        await channel.aclose()
+        strange = dataclasses.replace(access, jump_known_hosts=str(tmp_path / "other"))
+        with pytest.raises(Retryable, match=f"jump host {place}"):
+            await SshChannel(strange, lambda host, pin: None).run(host, a_command(tmp_path))
+        server.close()
+        await server.wait_closed()
+
+
 def test_ssh_refuses_to_start_without_a_key(tmp_path: Path) -> None:
     for path in (None, str(tmp_path / "nothing")):
         with pytest.raises(OptionError, match="--ssh-key"):

@@ -1,11 +1,14 @@
 """What a provider can declare where zones, sizes and rights are a matter of options."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
+import structlog
+from structlog.typing import FilteringBoundLogger
 
 from bigfleet_providerkit import (
     Bucket,
@@ -22,8 +25,10 @@ from bigfleet_providerkit import (
     Timeouts,
     start,
 )
+from bigfleet_providerkit.admin.server import inspect
 from bigfleet_providerkit.kit import Kit
 from bigfleet_providerkit.logs.setup import silent_logger
+from bigfleet_providerkit.process.prepare import log_prices
 from bigfleet_providerkit.process.running_provider import try_out
 from bigfleet_providerkit.spec import Limits
 from kitworld import SPEC, slots, world
@@ -116,6 +121,61 @@ async def test_check_names_the_permissions_that_are_missing() -> None:
     spec = dataclasses.replace(SPEC, open=opened)
     with pytest.raises(OptionError, match="missing: ec2:CreateTags, ssm:SendCommand"):
         await try_out(spec, KitOptions(state="memory"), silent_logger())
+
+
+async def test_check_opens_no_listener_so_it_can_run_beside_the_provider() -> None:
+    class Listening(MemorySubstrate):
+        served = 0
+
+        async def serve(self) -> None:
+            type(self).served += 1
+
+    async def opened(options: KitOptions, kit: Kit) -> MemorySubstrate:
+        return Listening(kit)
+
+    spec = dataclasses.replace(SPEC, open=opened)
+    await try_out(spec, KitOptions(state="memory"), silent_logger())
+    assert Listening.served == 0
+    running = await start(spec, KitOptions(state="memory"), listen=False)
+    assert Listening.served == 1
+    await running.stop()
+
+
+async def test_prices_and_rates_that_are_half_a_year_old_are_warned_of() -> None:
+    euro = dataclasses.replace(SPEC, currency="EUR")
+    fresh = datetime(2026, 11, 20, tzinfo=UTC).timestamp()
+    old = fresh + 200 * 86400
+    async with world() as w:
+
+        def warnings(now: float, **options: float) -> list[str]:
+            given = KitOptions.model_validate(options)
+            lines = logged(lambda log: log_prices(euro, given, w.running.catalogue, log, now))
+            assert lines[0]["event"] == "prices"
+            assert sum(lines[0]["slots_by_source"].values()) == 8
+            return [line["event"] for line in lines if line["log_level"] == "warning"]
+
+        assert warnings(fresh) == []
+        assert warnings(old) == [
+            "the seed prices are old", "the rate from euro to dollar is old; give --eur-usd",
+        ]  # fmt: skip
+        assert warnings(old, eur_usd=1.1) == ["the seed prices are old"]
+
+
+def logged(act: Callable[[FilteringBoundLogger], None]) -> list[Any]:
+    """The lines that something logs."""
+    with structlog.testing.capture_logs() as lines:
+        act(structlog.get_logger())
+    return lines
+
+
+async def test_inspect_says_where_price_and_allocatable_come_from() -> None:
+    async with world() as w:
+        machine = await w.idle()
+        shown = inspect(w.running.backend, machine)
+        assert str(shown["price_source"]).startswith("seed")
+        assert shown["allocatable"] == {"cpu": "4", "memory": "16Gi", "pods": "110"}
+        assert shown["reported_by_nodes"] == {}
+        assert inspect(w.running.backend, "other") == {"error": "there is no machine other"}
 
 
 async def test_user_data_that_does_not_fit_with_the_hook_stops_the_start(tmp_path: Path) -> None:
