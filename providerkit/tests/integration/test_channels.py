@@ -127,7 +127,7 @@ async def test_hosts_are_reached_over_a_jump_host_by_one_shared_connection(
     tmp_path: Path,
 ) -> None:
     key, jump_key = mint_host_key(new_seed()), mint_host_key(new_seed())
-    jump = type("OneJumpHost", (JumpHost,), {"connections": 0, "forwarded": []})
+    jump: type[JumpHost] = type("OneJumpHost", (JumpHost,), {"connections": 0, "forwarded": []})
     async with an_ssh_host(tmp_path, key) as (port, client):
         server = await asyncssh.listen(
             "127.0.0.1", 0, server_factory=jump,

@@ -87,6 +87,14 @@ async def test_a_final_class_is_raised_at_once() -> None:
     assert value(metrics, "api_calls_total", op="Run", outcome="out_of_capacity") == 1
 
 
+async def test_a_certificate_that_is_not_believed_names_the_clock_whatever_the_sdk() -> None:
+    caller, _, metrics = made()
+    off = OSError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate is not yet valid")
+    with pytest.raises(Unauthorized, match="check this machine's clock"):
+        await caller.awaiting("Run", Cloud(off).call)
+    assert value(metrics, "api_calls_total", op="Run", outcome="auth") == 1
+
+
 async def test_credentials_are_renewed_once() -> None:
     caller, _, _ = made()
     renewed: list[int] = []

@@ -22,6 +22,7 @@ from bigfleet_conformance.runner.cloud import FakeCloud
 from bigfleet_conformance.runner.source import BootPlan
 
 BOOT_LIMIT_S = 20.0
+LATE_END_S = 10.0
 STOP_LIMIT_S = 10.0
 QUESTION_LIMIT_S = 30.0
 LAST_LINES = 40
@@ -228,7 +229,7 @@ class Executable:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
             except OSError:
-                if time.monotonic() - began > BOOT_LIMIT_S:
+                if time.monotonic() - began > BOOT_LIMIT_S and not await _ends_soon(process):
                     raise BootError(
                         f"{self.command} did not open port {port} within {BOOT_LIMIT_S:g} s:\n"
                         f"{tail(log)}"
@@ -245,6 +246,15 @@ class Executable:
         """End what belongs to the source itself."""
         if self.cloud is not None:
             await self.cloud.close()
+
+
+async def _ends_soon(process: asyncio.subprocess.Process) -> bool:
+    """Whether a process that is late is one that refuses to start, and only slow to end."""
+    try:
+        await asyncio.wait_for(process.wait(), LATE_END_S)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _maybe(seconds: float | None) -> str | None:

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from bigfleet_providerkit.calls.describer import rate_used_s
+from bigfleet_providerkit.calls.http_errors import bad_certificate
 from bigfleet_providerkit.calls.limiter import Limiter, polls
 from bigfleet_providerkit.calls.retry import Budget, budget_now, retrying
 from bigfleet_providerkit.clock import Runtime
@@ -145,7 +146,7 @@ class Caller:
     def _class_of(self, op: str, problem: Exception) -> SubstrateError:
         if isinstance(problem, SubstrateError):
             return problem
-        known = self._classify(problem)
+        known = bad_certificate(problem) or self._classify(problem)
         return known or Retryable(f"{op}: {type(problem).__name__}: {problem}")
 
 

@@ -52,6 +52,16 @@ def classify_http(
     return Retryable(text, refused=400 <= status < 500, after=after)
 
 
+def bad_certificate(error: BaseException) -> Unauthorized | None:
+    """A certificate that was not believed, as a clock that is off makes every one look."""
+    if "CERTIFICATE_VERIFY_FAILED" not in str(error):
+        return None
+    return Unauthorized(
+        f"{error}; check this machine's clock (NTP), and the authorities that it trusts where a "
+        "proxy has one of its own (SSL_CERT_FILE, REQUESTS_CA_BUNDLE)"
+    )
+
+
 def pause_of(headers: Mapping[str, str], *, reset: str = "") -> float | None:
     """The seconds that an answer asks for: Retry-After as a number, or `reset`, the name of a
     header with the Unix time from which calls are taken again. None without either."""

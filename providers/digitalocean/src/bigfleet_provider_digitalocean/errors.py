@@ -42,11 +42,7 @@ def classify(error: BaseException) -> SubstrateError | None:
     """The class of an error; None for what DigitalOcean never said."""
     status = getattr(error, "status_code", None)
     if not isinstance(status, int):
-        if "CERTIFICATE_VERIFY_FAILED" not in str(error):
-            return None
-        return Unauthorized(
-            f"{error}; check this machine's clock, and SSL_CERT_FILE where a proxy has an authority"
-        )
+        return None
     answer = getattr(error, "response", None)
     text = f"{status} {_message(answer) or error}"
     if status == 401:

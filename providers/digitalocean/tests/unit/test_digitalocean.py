@@ -127,11 +127,6 @@ def test_what_the_api_never_said_is_left_to_the_kit() -> None:
     assert gone.word == "HostLost"
 
 
-def test_a_certificate_that_is_not_trusted_names_the_clock() -> None:
-    known = classify(OSError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate is not yet valid"))
-    assert "check this machine's clock" in str(known)
-
-
 async def test_missing_credentials_are_named() -> None:
     with pytest.raises(OptionError, match="set DIGITALOCEAN_TOKEN, or run with"):
         await SPEC.credentials(DigitaloceanOptions())
