@@ -9,7 +9,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Distributions installed into the environment, dependencies first. A new part adds itself here.
-DISTS := api base bigfleet providerkit lab $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance fakecloud dashboard
+DISTS := api base bigfleet providerkit lab $(patsubst %/pyproject.toml,%,$(wildcard providers/*/pyproject.toml)) conformance fakecloud dashboard scaletest
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -82,6 +82,14 @@ bench: kernels ## Run the benchmarks with their assertions; ONLY=engine, shapes,
 		$(if $(filter e2e,$(ONLY)),--outside "e2e=$(BIN)/python tools/bench_e2e.py") \
 		--outside "metrics=$(BIN)/python tools/bench_metrics.py" \
 		--outside "dashboard=$(BIN)/python tools/bench_dashboard.py"
+
+.PHONY: scaletest
+scaletest: kernels ## Run a scale or failure profile: PROFILE=dev-50, CI=1 a quarter of the time, SUBSTRATE=local-process, SCALE=, SEED=, DURATION=, SET=
+	@test -n "$(PROFILE)" || { echo "Give a profile: make scaletest PROFILE=dev-50; bigfleet-scaletest list shows all" >&2; exit 2; }
+	@$(BIN)/bigfleet-scaletest run --profile "$(PROFILE)" --substrate "$(or $(SUBSTRATE),local-process)" \
+		--etcd "$$(PYTHONPATH=tools $(BIN)/python tools/etcd.py | cut -d' ' -f1)" $(if $(CI),--ci) \
+		$(if $(SCALE),--scale-factor "$(SCALE)") $(if $(SEED),--seed "$(SEED)") \
+		$(if $(DURATION),--duration "$(DURATION)") $(foreach pair,$(SET),--set "$(pair)") $(ARGS)
 
 .PHONY: soak
 soak: kernels ## Ten minutes of churn on a provider, ten on a shard; LONG=1 two hours on real processes

@@ -1,0 +1,1 @@
+"""The substrate local-process: everything as processes on this machine, on loopback."""
