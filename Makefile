@@ -109,6 +109,7 @@ lint-types: $(STAMP)
 
 lint-layers: $(STAMP)
 	$(BIN)/lint-imports --no-cache --no-logo
+	@cd scaletest && $(abspath $(BIN))/lint-imports --no-cache --no-logo --config pyproject.toml
 
 lint-deps: $(STAMP)
 	@for dist in $(DISTS); do echo "deptry $$dist"; (cd $$dist && $(abspath $(BIN))/deptry src); done

@@ -96,7 +96,7 @@ class FaultRunner:
         if kind.form.startswith("kill-provider"):
             struck = name if name.startswith("provider-") else f"provider-{name}"
         before = self._samples[-1]
-        state = await self._state(struck)
+        state = await self._state()
         fired, gone = await self._kill(self._supervisor[struck])
         self.fired.append((action.action, fired))
         facts: dict[str, Any] = {"stateBefore": state, "churnPods": self._churn_pods(before)}
@@ -105,7 +105,7 @@ class FaultRunner:
         if struck.startswith("bigfleet-shard-"):
             self._restarted(struck)
         await asyncio.sleep(max(0.0, fired + kind.samples_seconds - time.time()))
-        facts["stateAfter"] = await self._state("")
+        facts["stateAfter"] = await self._state()
         return ActionRecord(
             action=action.action,
             struck=struck,
@@ -157,11 +157,9 @@ class FaultRunner:
             await asyncio.sleep(0.05)
         return None
 
-    async def _state(self, without: str) -> dict[str, list[str]] | None:
-        """Shards, clusters and domains that a replica lists; None where none answers."""
+    async def _state(self) -> dict[str, list[str]] | None:
+        """Shards, clusters and domains that the leader lists; None where none answers."""
         for replica in self._layout.coordinators:
-            if replica.name == without and len(self._layout.coordinators) > 1:
-                continue
             async with open_channel(replica.service, None) as channel:
                 stub: Any = rpc.CoordinatorStub(channel)
                 try:
