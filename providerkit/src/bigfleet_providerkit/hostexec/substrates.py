@@ -6,16 +6,12 @@
 The mixin brings `run_on_host` and, with agents, `serve` and `aclose`; the provider writes the
 methods about its cloud. Deliveries count as the calls Configure, Drain and Probe, so a declaration
 names `*DELIVERY_CALLS` beside the calls of its cloud.
+
+A channel and its library are imported when a substrate is made: a process needs one of them, and
+with `--use-fake-backend` none.
 """
 
 from bigfleet_providerkit.errors import OptionError
-from bigfleet_providerkit.hostexec.channels.agent import (
-    AgentChannel,
-    agent_user_data,
-    check_secret,
-    read_ca,
-)
-from bigfleet_providerkit.hostexec.channels.ssh import SshAccess, SshChannel, load_key
 from bigfleet_providerkit.hostexec.options import AgentOptions, SshOptions
 from bigfleet_providerkit.hostexec.userdata import multipart
 from bigfleet_providerkit.kit import Kit
@@ -37,6 +33,8 @@ class SshSubstrate:
     """
 
     def __init__(self, kit: Kit, options: SshOptions) -> None:
+        from bigfleet_providerkit.hostexec.channels.ssh import SshAccess, SshChannel, load_key
+
         self._kit = kit
         access = SshAccess(
             load_key(options.ssh_key), options.ssh_user, options.ssh_port,
@@ -60,6 +58,12 @@ class AgentSubstrate:
     """
 
     def __init__(self, kit: Kit, options: AgentOptions) -> None:
+        from bigfleet_providerkit.hostexec.channels.agent import (
+            AgentChannel,
+            check_secret,
+            read_ca,
+        )
+
         self._kit = kit
         self._options = options
         self._agents = AgentChannel(check_secret(options.bootstrap_secret), kit.create_operation)
@@ -73,6 +77,8 @@ class AgentSubstrate:
 
     def user_data(self, order: Launch) -> str:
         """The user data of an order with its agent."""
+        from bigfleet_providerkit.hostexec.channels.agent import agent_user_data
+
         agent = agent_user_data(
             self._options.bootstrap_endpoint or "",
             self._ca,
