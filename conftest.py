@@ -5,15 +5,17 @@ A test's rung is the folder below `tests` in which it lies (`bigfleet/tests/unit
 that it needs no marker, and a test outside every rung is refused: no command would ever run it.
 """
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
-import long_tests
 import pytest
 import skipped_tests
+from distribution_of_tests import PieceScheduling, in_order, runs_alone
+from xdist.remote import Producer
 
 # pytest names a test after its path, `bigfleet.tests.unit...`, and would take the folder bigfleet/
 # for the package of that name unless the real one is there first.
@@ -30,11 +32,14 @@ RUNGS = frozenset(
 # Set before anything imports numba, so that a plain `pytest` shares the cache with make.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba"))
 
-# The same examples on every run of a change, new ones every night. Deadlines are left to
-# pytest-timeout: the first example pays for compilation.
-hypothesis.settings.register_profile("change", deadline=None, derandomize=True)
-hypothesis.settings.register_profile("nightly", deadline=None, max_examples=2_000)
-hypothesis.settings.load_profile("nightly" if os.environ.get("MODE") == "nightly" else "change")
+# The same examples on every run of a change, more of them in CI, new ones every night. Deadlines
+# are left to pytest-timeout: the first example pays for compilation.
+EXAMPLES = {"change": 40, "mutant": 40, "all": 100, "nightly": 2_000}
+MODE = os.environ.get("MODE", "change")
+hypothesis.settings.register_profile(
+    "bigfleet", deadline=None, derandomize=MODE != "nightly", max_examples=EXAMPLES[MODE]
+)
+hypothesis.settings.load_profile("bigfleet")
 
 
 @pytest.fixture(autouse=True)
@@ -57,15 +62,35 @@ def rung_of(path: Path) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
+    for number, item in enumerate(items):
         rung = rung_of(item.path)
         if rung is None:
             raise pytest.UsageError(
                 f"{item.path} lies in no rung; move it to tests/<one of {', '.join(sorted(RUNGS))}>"
             )
         item.add_marker(rung)
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    items[:] = long_tests.spread_long_tests(items, workers)
+        if runs_alone(item):
+            item.add_marker(pytest.mark.xdist_group(f"long-{number}"))
+    items[:] = in_order(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> PieceScheduling | None:
+    return PieceScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without the garbage collector, and let it never look at what collecting made.
+
+    Fourteen thousand tests with their modules are a million objects that all live until the end.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

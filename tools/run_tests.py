@@ -24,6 +24,8 @@ WITH_DEEP = "not e2e"
 WORKERS_PER_CORE = 2
 """Half of the time a worker waits: for processes that start, for a lease that runs out."""
 MOST_WORKERS = 8
+DISTRIBUTION = ("--dist=loadgroup", "--no-loadscope-reorder")
+"""Whole modules, in the order that tests/support/distribution_of_tests.py gives them."""
 LONG_TIMEOUT_SECONDS = 3_600
 
 
@@ -69,7 +71,7 @@ def pytest_arguments(
         WITH_DEEP if deep else WITHOUT_DEEP if everything else USUAL,
         "-n",
         str(workers),
-        "--dist=worksteal",
+        *DISTRIBUTION,
         *([f"--timeout={LONG_TIMEOUT_SECONDS}"] if deep or nightly else []),
     ]
 

@@ -70,8 +70,8 @@ WORLDS: dict[str, Callable[[NewMachine], None]] = {
 }
 """What the text of a page says that there is already."""
 IN_A_CHECKOUT = {"README.md", "dashboard.md"}
-LONG = {"dashboard.md", "simulate-clusters.md"}
-"""Pages that wait for tens of seconds: only CI runs them."""
+LONG = {"dashboard.md", "run-the-control-plane.md", "simulate-clusters.md"}
+"""Pages that take tens of seconds: only CI runs them."""
 
 
 def checkout(folder: Path) -> Path:

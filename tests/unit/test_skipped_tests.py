@@ -9,6 +9,7 @@ import pytest
 import skipped_tests
 
 SUPPORT = Path(skipped_tests.__file__).parent
+EXHAUSTIVE = pytest.mark.exhaustive
 CONFTEST = """
 import skipped_tests
 pytest_addoption = skipped_tests.add_option
@@ -32,11 +33,20 @@ def test_something_else():
 """
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize(
-    ("skip", "flags", "code"),
-    [(True, [], 0), (True, ["--no-skips"], 1), (False, [], 0), (False, ["--no-skips"], 0)],
-    ids=["skipped", "skipped-in-ci", "all-run", "all-run-in-ci"],
+    ("skip", "flags", "code", "workers"),
+    [
+        pytest.param(True, [], 0, "0", id="skipped"),
+        pytest.param(True, ["--no-skips"], 1, "2", id="skipped-in-ci-by-two-workers"),
+        pytest.param(False, ["--no-skips"], 0, "0", id="all-run-in-ci"),
+        pytest.param(True, [], 0, "2", id="skipped-by-two-workers", marks=EXHAUSTIVE),
+        pytest.param(True, ["--no-skips"], 1, "0", id="skipped-in-ci", marks=EXHAUSTIVE),
+        pytest.param(False, [], 0, "0", id="all-run", marks=EXHAUSTIVE),
+        pytest.param(False, [], 0, "2", id="all-run-by-two-workers", marks=EXHAUSTIVE),
+        pytest.param(
+            False, ["--no-skips"], 0, "2", id="all-run-in-ci-by-two-workers", marks=EXHAUSTIVE
+        ),
+    ],
 )
 def test_what_was_skipped_is_the_last_line_and_a_failure_in_ci(
     tmp_path: Path, skip: bool, flags: list[str], code: int, workers: str

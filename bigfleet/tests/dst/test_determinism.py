@@ -12,7 +12,7 @@ import pytest
 from sizes import many
 
 SUPPORT = Path(__file__).parents[1] / "support"
-SECONDS = many(change=80, nightly=240, mutant=80, everything=240)
+SECONDS = many(change=30, nightly=240, mutant=80, everything=240)
 PROGRAM = """
 import sys
 from sim.drawing import draw

@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 SECOND = 1_000_000_000
 WHO = ("s1", "s2", "coordinator")
 IS_NIGHT = os.environ.get("MODE") == "nightly"
-MOMENTS = many(change=2, nightly=4, mutant=2, everything=4)
+MOMENTS = many(change=1, nightly=4, mutant=2, everything=4)
 """Of each process and tier, tried outside of the nightly run, which tries all."""
 PARTS = 8 if IS_NIGHT else 1
 """Of all moments, so that workers can share them."""

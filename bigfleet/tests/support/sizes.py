@@ -17,9 +17,11 @@ def many(change: int, nightly: int, mutant: int, everything: int | None = None) 
     return nightly if NIGHTLY else mutant if MUTANT else change
 
 
-def chunks(change: int, nightly: int, mutant: int, first: int = 0) -> list[range]:
+def chunks(
+    change: int, nightly: int, mutant: int, first: int = 0, everything: int | None = None
+) -> list[range]:
     """Seeds from `first` on, in pieces that workers can share: for `parametrize`."""
-    total = many(change, nightly, mutant)
+    total = many(change, nightly, mutant, everything)
     size = max(5, min(250, total // 8))
     return [range(at, min(at + size, first + total)) for at in range(first, first + total, size)]
 

@@ -14,7 +14,17 @@ from bigfleet_providerkit import State
 from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard
 
 
-async def test_a_copy_outside_the_repository_serves_and_passes_its_tests(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "tests",
+    [
+        ("tests/unit", "tests/integration/test_life.py"),
+        pytest.param(("tests",), marks=pytest.mark.exhaustive),
+    ],
+    ids="+".join,
+)
+async def test_a_copy_outside_the_repository_serves_and_passes_its_tests(
+    tmp_path: Path, tests: tuple[str, ...]
+) -> None:
     folder = new_provider.copy_template("my-cloud", tmp_path)
     assert folder == tmp_path / "bigfleet-provider-my-cloud"
     left = [
@@ -45,11 +55,11 @@ async def test_a_copy_outside_the_repository_serves_and_passes_its_tests(tmp_pat
             await shard.create(machine)
             await shard.until(machine, State.IDLE)
         assert provider.stop() == 0
-    tests = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-m", "pytest", "-q", "-x", "tests"], cwd=folder,
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-m", "pytest", "-q", "-x", *tests], cwd=folder,
         env={**os.environ, **environment}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert tests.returncode == 0, tests.stdout
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_copy_inside_is_made_known_to_the_tools(tmp_path: Path) -> None:

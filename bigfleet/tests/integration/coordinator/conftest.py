@@ -1,4 +1,7 @@
-"""One etcd for all tests of a run; every test has a prefix of its own."""
+"""One etcd for all tests of a worker; every test has a prefix of its own.
+
+All tests on three members are one piece, so that one worker alone starts these.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,12 @@ import pytest
 
 from bigfleet.coordinator.store.etcd import election
 from etcd_members import Cluster, running
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "three_members" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("three-members"))
 
 
 @pytest.fixture(scope="session")

@@ -19,11 +19,20 @@ from sizes import many
 
 RUNS = many(change=1, nightly=100, mutant=1, everything=5)
 
+EVERY_CHANGE = {"kill"}
+"""The other faults are in the history of test_history.py, which every change runs."""
+
 _log = logging.getLogger(__name__)
 
 
 @pytest.mark.timeout(60 + 60 * RUNS)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=() if fault in EVERY_CHANGE else pytest.mark.exhaustive)
+        for fault in FAULTS
+    ],
+)
 async def test_a_new_leader_serves_within_the_bar_and_nothing_acknowledged_is_lost(
     three_members: Cluster, prefix: str, tmp_path: Path, fault: str
 ) -> None:

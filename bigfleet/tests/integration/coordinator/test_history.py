@@ -17,10 +17,11 @@ from histories import asking
 from linearizable import first_violation
 from replica_faults import FAULTS
 from replicated import three_replicas
+from sizes import many
 
 ROUNDS = 12 if os.environ.get("MODE") == "nightly" else 1
 """Each has every fault once."""
-EACH = 250
+EACH = many(change=80, nightly=250, mutant=80, everything=250)
 """Operations before a fault and after it; some more happen meanwhile."""
 CLIENTS = 6
 

@@ -40,6 +40,7 @@ def killed(who: Collection[str], phase: str) -> Meanwhile:
     return happens
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(420)
 async def test_a_shortfall_is_met_with_machines_of_another_shard() -> None:
     told = await move(SMALL)

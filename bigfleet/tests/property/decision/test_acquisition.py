@@ -12,7 +12,7 @@ from seen import Seen, seen, seen_spread
 from sizes import chunks, label
 
 S = MachineState
-seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 60), ids=label)
+seeds = pytest.mark.parametrize("seeds", chunks(250, 50_000, 60, everything=1_000), ids=label)
 
 
 def less(view: Seen, row: Row, left: Vector, machines: Iterable[Machine]) -> Vector:

@@ -144,7 +144,7 @@ def shaped(seed: int) -> Case:
     return spread_out(case, Random(seed)) if seed % 5 == 4 else case
 
 
-@pytest.mark.parametrize("seeds", chunks(30, 1_000, 6), ids=label)
+@pytest.mark.parametrize("seeds", chunks(15, 1_000, 6, everything=30), ids=label)
 def test_at_constant_demand_the_plan_becomes_empty_and_nothing_is_reclaimed(seeds: range) -> None:
     for seed in seeds:
         case = shaped(seed)
@@ -154,7 +154,7 @@ def test_at_constant_demand_the_plan_becomes_empty_and_nothing_is_reclaimed(seed
         assert len(run.loop.machines) == len(case.machines), seed
 
 
-@pytest.mark.parametrize("seeds", chunks(12, 1_000, 6, first=10_000), ids=label)
+@pytest.mark.parametrize("seeds", chunks(6, 1_000, 6, first=10_000, everything=12), ids=label)
 def test_needs_that_arrive_later_cause_no_reclaim_but_of_the_rest_of_a_gang_they_robbed(
     seeds: range,
 ) -> None:
@@ -179,7 +179,7 @@ def _at(p: Profile, priority: int) -> Profile:
     return Profile.of(p.requirements, p.spread, priority, p.interruption, p.reclamation)
 
 
-@pytest.mark.parametrize("seeds", chunks(10, 1_000, 6, first=20_000), ids=label)
+@pytest.mark.parametrize("seeds", chunks(5, 1_000, 6, first=20_000, everything=10), ids=label)
 def test_each_missing_machine_is_acquired_once_however_slow_the_provider(seeds: range) -> None:
     for seed in seeds:
         case = levelled(shaped(seed))
@@ -192,7 +192,7 @@ def test_each_missing_machine_is_acquired_once_however_slow_the_provider(seeds: 
         assert acquired == run.claimed(), (seed, acquired ^ run.claimed())
 
 
-@pytest.mark.parametrize("seeds", chunks(10, 1_000, 6, first=30_000), ids=label)
+@pytest.mark.parametrize("seeds", chunks(5, 1_000, 6, first=30_000, everything=10), ids=label)
 def test_every_preempted_machine_serves_in_the_end(seeds: range) -> None:
     for seed in seeds:
         case, rng = shaped(seed), Random(seed)
@@ -233,7 +233,7 @@ def pool(rng: Random, number: int) -> Pool:
     return Pool(row, machines, pods_each)
 
 
-@pytest.mark.parametrize("seeds", chunks(10, 1_000, 5, first=40_000), ids=label)
+@pytest.mark.parametrize("seeds", chunks(5, 1_000, 5, first=40_000, everything=10), ids=label)
 def test_shrinking_releases_what_is_no_longer_needed_with_one_reclaim_each(seeds: range) -> None:
     for seed in seeds:
         rng = Random(seed)

@@ -13,7 +13,7 @@ from fleets import case as case_of
 from seen import mixed_case, seen
 from sizes import chunks, label
 
-seeds = pytest.mark.parametrize("seeds", chunks(400, 20_000, 30), ids=label)
+seeds = pytest.mark.parametrize("seeds", chunks(100, 20_000, 30, everything=400), ids=label)
 GROUP = "odd"
 UNHOLDABLE = ("giant", "nowhere")
 ODD = (*UNHOLDABLE, "unknown", "gang")

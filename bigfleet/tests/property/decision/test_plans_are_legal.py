@@ -17,7 +17,7 @@ STARTS = {
     ActionKind.DELETE: S.IDLE,
 }
 CLAIMABLE = {S.CONFIGURED, S.CONFIGURING, S.CREATING, S.IDLE, S.SPECULATIVE}
-seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 60), ids=label)
+seeds = pytest.mark.parametrize("seeds", chunks(250, 50_000, 60, everything=1_000), ids=label)
 
 
 @seeds

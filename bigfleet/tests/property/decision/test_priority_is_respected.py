@@ -16,8 +16,8 @@ from sizes import chunks, label
 
 S = MachineState
 TOP = 2_000_000
-seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 40), ids=label)
-pairs = pytest.mark.parametrize("seeds", chunks(500, 25_000, 25), ids=label)
+seeds = pytest.mark.parametrize("seeds", chunks(250, 50_000, 40, everything=1_000), ids=label)
+pairs = pytest.mark.parametrize("seeds", chunks(125, 25_000, 25, everything=500), ids=label)
 
 
 def has(view: Seen, row: Row) -> Fraction:

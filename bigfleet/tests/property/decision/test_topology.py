@@ -12,7 +12,7 @@ from seen import Seen, seen
 from sizes import chunks, label
 
 S = MachineState
-seeds = pytest.mark.parametrize("seeds", chunks(1_000, 50_000, 80), ids=label)
+seeds = pytest.mark.parametrize("seeds", chunks(250, 50_000, 80, everything=1_000), ids=label)
 
 
 def gangs(view: Seen) -> list[Row]:

@@ -31,6 +31,7 @@ from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from clocks import HandClock
 from coordinating import DictDisk, Shard, inline, machine, stamp
 from memory_store import MemoryStore
+from sizes import many
 
 S = MachineState
 SHARDS = ("s-1", "s-2", "s-3")
@@ -338,7 +339,7 @@ async def story(world: World, actions: list[tuple[str, str, int]]) -> World:
     return world
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(20, 60, 20, everything=60), deadline=None)
 @given(st.lists(ACTIONS, max_size=60))
 async def test_idle_machines_move_or_stay_but_are_never_lost_nor_owned_twice(
     actions: list[tuple[str, str, int]],
@@ -346,7 +347,7 @@ async def test_idle_machines_move_or_stay_but_are_never_lost_nor_owned_twice(
     await story(World(fleet(S.IDLE), "s-1", 8_000, 6), actions)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=many(15, 40, 15, everything=40), deadline=None)
 @given(st.lists(ACTIONS, max_size=60))
 async def test_speculative_machines_move_with_their_quota_whatever_dies(
     actions: list[tuple[str, str, int]],
@@ -354,7 +355,7 @@ async def test_speculative_machines_move_with_their_quota_whatever_dies(
     await story(World(fleet(S.SPECULATIVE), "s-1", 8_000, 6), actions)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=many(15, 40, 15, everything=40), deadline=None)
 @given(st.lists(ACTIONS, max_size=60))
 async def test_drained_machines_move_or_stay_whatever_dies(
     actions: list[tuple[str, str, int]],
@@ -362,7 +363,7 @@ async def test_drained_machines_move_or_stay_whatever_dies(
     await story(World(fleet(S.CONFIGURED), "s-1", 8_000, 13), actions)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=many(15, 40, 15, everything=40), deadline=None)
 @given(st.lists(ACTIONS, max_size=60))
 async def test_all_kinds_of_moves_at_once_whatever_dies(
     actions: list[tuple[str, str, int]],

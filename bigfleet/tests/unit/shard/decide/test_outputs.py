@@ -149,7 +149,7 @@ def test_a_shortfall_that_gets_old_escalates() -> None:
         ("Unavailable", F.UNAVAILABLE, shardread_pb2.UNMET_REASON_STOCK_OUT),
     ],
 )
-@pytest.mark.parametrize("slots", [3, 60])
+@pytest.mark.parametrize("slots", [3, pytest.param(60, marks=pytest.mark.exhaustive)])
 def test_needs_whose_creates_fail_are_unmet_escalate_and_say_why(
     word: str, cause: CreateFailure, reason: int, slots: int
 ) -> None:
