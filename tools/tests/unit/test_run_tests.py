@@ -1,10 +1,15 @@
 """`make test` runs the rungs that were asked for, and refuses those that do not exist."""
 
+import re
+import runpy
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 
 import run_tests
+
+SIZES = run_tests.ROOT / "bigfleet" / "tests" / "support" / "sizes.py"
 
 
 @pytest.fixture
@@ -91,3 +96,65 @@ def test_nightly_size_gets_nightly_time(checkout: Path) -> None:
     assert not any(argument.startswith("--timeout") for argument in usual)
     assert "--timeout=3600" in nightly
     assert "--timeout=3600" in deep
+
+
+@pytest.mark.parametrize(
+    ("markers", "runs_in"),
+    [
+        (set(), ("usual", "all", "deep")),
+        ({"exhaustive"}, ("all", "deep")),
+        ({"deep"}, ("deep",)),
+        ({"exhaustive", "deep"}, ("deep",)),
+        ({"e2e"}, ()),
+    ],
+)
+def test_what_is_left_out_runs_at_a_larger_size(
+    markers: set[str], runs_in: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "tests" / "unit").mkdir(parents=True)
+    sizes = {
+        "usual": run_tests.pytest_arguments(tmp_path, ["unit"], deep=False),
+        "all": run_tests.pytest_arguments(tmp_path, ["unit"], deep=False, everything=True),
+        "deep": run_tests.pytest_arguments(tmp_path, ["unit"], deep=True),
+    }
+    chosen = []
+    for size, arguments in sizes.items():
+        expression = Expression.compile(arguments[arguments.index("-m") + 1])
+        if expression.evaluate(lambda name, **_: name in markers):
+            chosen.append(size)
+    assert tuple(chosen) == runs_in
+
+
+def modules_with_larger_sizes() -> list[Path]:
+    """Every module of tests in which something runs only at a larger size."""
+    folders = run_tests.folders_of(run_tests.ROOT, run_tests.RUNGS)
+    modules = (path for folder in folders for path in sorted(folder.rglob("test_*.py")))
+    larger = re.compile(r"mark\.exhaustive|\beverything=\d")
+    return [path for path in modules if larger.search(path.read_text("utf-8"))]
+
+
+def test_what_a_change_leaves_out_is_listed_in_the_page_on_testing() -> None:
+    page = (run_tests.ROOT / "docs" / "internals" / "testing.md").read_text("utf-8")
+    listed = [
+        str(path.relative_to(run_tests.ROOT))
+        for path in modules_with_larger_sizes()
+        if f"`{path.relative_to(run_tests.ROOT)}`" not in page
+        and f"`{path.parent.relative_to(run_tests.ROOT)}/`" not in page
+    ]
+    assert listed == []
+
+
+def test_numbers_of_cases_grow_with_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = {}
+    for mode in ("change", "all", "nightly"):
+        monkeypatch.setenv("MODE", mode)
+        loaded = runpy.run_path(str(SIZES))
+        pieces = loaded["chunks"](10, 1_000, 5, first=7, everything=100)
+        assert [seed for piece in pieces for seed in piece] == list(range(7, 7 + len_of(pieces)))
+        shown[mode] = (loaded["many"](3, 50, 1, everything=9), len_of(pieces))
+    assert shown == {"change": (3, 10), "all": (9, 100), "nightly": (50, 1_000)}
+
+
+def len_of(pieces: list[range]) -> int:
+    """How many seeds there are in all pieces."""
+    return sum(map(len, pieces))
