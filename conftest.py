@@ -15,7 +15,6 @@ import hypothesis
 import pytest
 import skipped_tests
 from distribution_of_tests import PieceScheduling, in_order, runs_alone
-from xdist.remote import Producer
 
 # pytest names a test after its path, `bigfleet.tests.unit...`, and would take the folder bigfleet/
 # for the package of that name unless the real one is there first.
@@ -75,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> PieceScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> PieceScheduling | None:
     return PieceScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
 
 

@@ -50,7 +50,7 @@ STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
             f"{PROPERTY}/test_same_plan_everywhere.py",
         ),
     ),
-    ("change", (f"{PROPERTY}/test_engine_equals_oracle.py", f"{PROPERTY}/test_many_cycles.py")),
+    ("all", (f"{PROPERTY}/test_engine_equals_oracle.py", f"{PROPERTY}/test_many_cycles.py")),
 )
 """Size of the generated cases and the tests, the quick ones first."""
 CPU_SECONDS = (60, 240)

@@ -59,7 +59,7 @@ def in_order(tests: Sequence[Test]) -> list[Test]:
     return sorted(tests, key=rank)
 
 
-class PieceScheduling(LoadScopeScheduling):
+class PieceScheduling(LoadScopeScheduling):  # type: ignore[misc]
     """Hands out whole modules, and groups where a test names one."""
 
     def _split_scope(self, nodeid: str) -> str:
