@@ -1,6 +1,6 @@
 """One etcd for all tests of a worker; every test has a prefix of its own.
 
-All tests on three members are one piece, so that one worker alone starts these.
+All tests on three members are one piece, and all on one: one worker starts these.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from etcd_members import Cluster, running
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "three_members" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("three-members"))
+        for name in ("one_member", "three_members"):
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.fixture(scope="session")

@@ -86,17 +86,20 @@ def test_any_text_or_bytes_are_a_scenario_or_one_line(text: str | bytes) -> None
     assert is_one_line(refusal_of(text))
 
 
-def texts() -> st.SearchStrategy[str]:
-    return st.text(max_size=6).filter(str.isprintable)
+PRINTABLE = st.characters(exclude_categories=["C", "Z"], include_characters=" ")
+
+
+def texts(least: int = 0) -> st.SearchStrategy[str]:
+    return st.text(PRINTABLE, min_size=least, max_size=6)
 
 
 def amounts() -> st.SearchStrategy[dict[str, int]]:
-    return st.dictionaries(texts().filter(bool), st.integers(0, 2**50), max_size=3)
+    return st.dictionaries(texts(1), st.integers(0, 2**50), max_size=3)
 
 
 @st.composite
 def requirements(draw: st.DrawFn) -> Requirement:
-    key, operator = draw(texts().filter(bool)), draw(st.sampled_from(list(RequirementOperator)[:7]))
+    key, operator = draw(texts(1)), draw(st.sampled_from(list(RequirementOperator)[:7]))
     if operator in (RequirementOperator.GT, RequirementOperator.LT):
         return Requirement.of(key, operator, [str(draw(st.integers(-99, 99)))])
     if operator in (RequirementOperator.EXISTS, RequirementOperator.DOES_NOT_EXIST):
@@ -106,9 +109,7 @@ def requirements(draw: st.DrawFn) -> Requirement:
 
 @st.composite
 def needs(draw: st.DrawFn) -> Need:
-    spread = st.builds(
-        Spread, texts().filter(bool), st.integers(1, 9), st.sampled_from(list(SpreadMode)[:2])
-    )
+    spread = st.builds(Spread, texts(1), st.integers(1, 9), st.sampled_from(list(SpreadMode)[:2]))
     buckets = st.sampled_from(PenaltyBucket)
     profile = Profile.of(
         draw(st.lists(requirements(), max_size=3)),
@@ -118,7 +119,7 @@ def needs(draw: st.DrawFn) -> Need:
         draw(buckets),
     )
     return Need(
-        draw(texts().filter(bool)),
+        draw(texts(1)),
         profile,
         draw(amounts()),
         draw(amounts()),
@@ -145,13 +146,13 @@ def scenarios(draw: st.DrawFn) -> Scenario:
                 draw(texts()),
                 tuple(draw(st.lists(texts(), max_size=3))),
                 draw(st.integers(1, 60)),
-                draw(st.dictionaries(texts().filter(bool), texts(), max_size=2)),
+                draw(st.dictionaries(texts(1), texts(), max_size=2)),
                 draw(st.sampled_from(CapacityType)),
                 draw(st.floats(0, 9e12)),
                 draw(st.floats(0, 1)),
                 draw(amounts()),
                 state,
-                draw(texts().filter(bool)) if bound else "",
+                draw(texts(1)) if bound else "",
                 draw(st.integers(0, len(rows) - 1)) if rows else None,
             )
         )
