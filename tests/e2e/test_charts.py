@@ -188,6 +188,16 @@ def test_large_numbers_stay_numbers(helm: charts.Helm, name: str, path: str, fla
     assert any(flag in pod["containers"][0]["args"] for pod in pods_of(objects))
 
 
+def test_files_of_a_secret_are_mounted_where_the_provider_reads_them(helm: charts.Helm) -> None:
+    given = '[{"secretName": "ssh", "mountPath": "/etc/bigfleet/ssh"}]'
+    objects = rendered(helm, "bigfleet-provider-kwok", "default", "--set-json", f"files={given}")
+    (pod,) = pods_of(objects)
+    (volume,) = [one for one in pod["volumes"] if one.get("secret", {}).get("secretName") == "ssh"]
+    mounts = {one["name"]: one for one in pod["containers"][0]["volumeMounts"]}
+    assert mounts[volume["name"]]["mountPath"] == "/etc/bigfleet/ssh"
+    assert mounts[volume["name"]]["readOnly"] is True
+
+
 def test_no_ports_to_leave_by_are_none_and_not_all(helm: charts.Helm) -> None:
     objects = rendered(
         helm, "bigfleet-provider-kwok", "default", "--set-json", "networkPolicy.egressPorts=[]"

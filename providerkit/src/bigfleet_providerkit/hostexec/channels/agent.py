@@ -1,6 +1,6 @@
 """The agent channel: hosts poll the provider over HTTPS for what they are to do.
 
-`GET /v1/command?machine_id=` is a long poll (204 = nothing), `POST /v1/ack?machine_id=` tells how a
+`GET /v1/command?machine_id=` is a long poll (204 = nothing), `POST /v1/ack?machine_id=` says how a
 command ended. The bearer token is an HMAC over machine and Create operation, so a host of an
 earlier life gets nothing. The secret is given by people, never made up: hosts outlive the process.
 
@@ -85,7 +85,7 @@ def agent_user_data(
 
 @dataclass(slots=True)
 class _Pending:
-    """One command, until its host has failure how it ended."""
+    """One command, until its host has acknowledged how it ended."""
 
     body: dict[str, object]
     ended: asyncio.Future[HostResult]
