@@ -92,7 +92,7 @@ def present(aws: AwsCloud) -> list[Resource]:
     return [host for host in aws.ec2.instances.everything() if host.state not in ENDED]
 
 
-def booted(endpoint: str, slots: int = 4) -> Boot:
+def booted(endpoint: str, slots: int = 4, *more: str) -> Boot:
     """Starts the executable on a cloud, with its state in a folder."""
     rates = ("RunInstances", "TerminateInstances", "CreateTags", "DescribeInstances", "SendCommand")
 
@@ -103,7 +103,7 @@ def booted(endpoint: str, slots: int = 4) -> Boot:
             "--image=amd64=ami-0amd64,arm64=ami-0arm64", "--iam-instance-profile=bigfleet-node",
             f"--state={folder / 'state.db'}", "--poll-interval=50ms", f"--seed-count={slots}",
             f"--api-rate={','.join(f'{op}=500' for op in rates)}",
-            environment={**KEYS, **NO_OTHERS}, log=folder / "log",
+            *more, environment={**KEYS, **NO_OTHERS}, log=folder / "log",
         )  # fmt: skip
 
     return boot
@@ -111,10 +111,12 @@ def booted(endpoint: str, slots: int = 4) -> Boot:
 
 @contextlib.contextmanager
 def kill_subject() -> Iterator[KillSubject]:
-    """A new cloud for a provider that is killed."""
+    """A new cloud for a provider that is killed. A Configure that was cut off before its script
+    arrived ends with its time, which is short here."""
     aws = AwsCloud(1)
     with serving(aws.cloud) as endpoint:
-        yield KillSubject(booted(endpoint), aws.cloud, lambda: present(aws))
+        boot = booted(endpoint, 4, "--configure-timeout=30s")
+        yield KillSubject(boot, aws.cloud, lambda: present(aws))
 
 
 def options_for(endpoint: str, **changed: object) -> AwsOptions:

@@ -73,7 +73,10 @@ async def test_a_thousand_creates_at_the_declared_rate() -> None:
         )  # fmt: skip
         report = await storm(world.subject(), 1000, 600)
         shown("1,000 creates at the declared rate", report)
-        assert set(report.ends) <= {"Idle", "OutOfCapacity", "Throttled"}
+        # An order whose turn comes in the last seconds has no time left for a look at its Droplet.
+        assert set(report.ends) <= {"Idle", "OutOfCapacity", "Throttled", "Timeout"}, (
+            report.failures
+        )
         assert (report.doubled, report.leaked) == ([], [])
 
 
