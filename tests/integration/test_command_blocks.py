@@ -65,6 +65,7 @@ WORLDS: dict[str, Callable[[NewMachine], None]] = {
     "run-a-shard.md": lambda _machine: None,
     "run-an-operator.md": a_cluster,
     "run-the-control-plane.md": providers,
+    "scale-tests.md": lambda _machine: None,
     "security.md": lambda _machine: None,
     "simulate-clusters.md": a_fleet,
 }

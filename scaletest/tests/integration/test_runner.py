@@ -1,4 +1,7 @@
-"""The runner with real processes: a run that is interrupted leaves a summary and no process."""
+"""The runner with real processes: a run that is interrupted leaves a summary and no process.
+
+The deep tests run what docs/guides/scale-tests.md tells a reader to type.
+"""
 
 import json
 import os
@@ -12,6 +15,8 @@ from typing import Any
 import pytest
 
 RUN = (sys.executable, "-m", "bigfleet_scaletest.main", "run", "--profile", "dev-50", "--ci")
+ROOT = Path(__file__).parents[3]
+TOOLS = {**os.environ, "PYTHONPATH": "tools"}
 WAIT_SECONDS = 100.0
 
 
@@ -75,6 +80,19 @@ def test_a_run_that_is_killed_ends_what_it_started_and_leaves_a_partial_summary(
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(1800)
+def test_a_leader_that_is_killed_is_followed_and_loses_nothing(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "tools/etcd.py"], cwd=ROOT, env=TOOLS, capture_output=True, check=True
+    )
+    etcd = found.stdout.decode().split()[0]
+    words = [*RUN[:5], "failover-leader-kill", "--ci", "--etcd", etcd, "--output", str(tmp_path)]
+    finished = subprocess.run([*words, "--quiet"], check=False, capture_output=True)
+    assert finished.returncode == 0, finished.stdout.decode()
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
 def test_the_smallest_profile_passes(tmp_path: Path) -> None:
     finished = subprocess.run([*RUN, "--output", str(tmp_path), "--quiet"], check=False)
     found = summary(tmp_path)
