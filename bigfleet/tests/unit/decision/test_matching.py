@@ -1,13 +1,16 @@
 """Requirements against classes and against topology columns: all seven operators, both ways."""
 
+from random import Random
+
+import numpy as np
 import pytest
 
 from bigfleet.decision import Engine, Policy
 from bigfleet.decision.matcher import Matcher, column_mask
 from bigfleet.inventory import Inventory
-from bigfleet.model import Machine, Need, Profile
+from bigfleet.model import LABEL_ARCH, LABEL_OS, Machine, Need, Profile, Taint, Toleration
 from bigfleet.model.columns import Demand, Symbols
-from bigfleet.model.match_set import MatchSet
+from bigfleet.model.match_set import ClassAnswers, MatchSet
 from worlds import NOW, RACK, decide, label, machine, need, replace
 
 FLEET = {"m-1": "1", "m-2": "5", "m-3": "x", "m-4": None}
@@ -115,3 +118,57 @@ def test_what_is_kept_is_bounded() -> None:
     matcher.forget_unused(limit=5)
     assert answers_kept(matcher) == 0
     assert matcher.classes(MatchSet((label("pool", "In", "a"),)), table).tolist() == [1]
+
+
+WISHES = (
+    *(label("pool", *wish) for wish, _ in CASES),
+    label("size", "In", "1"),
+    label("absent", "DoesNotExist"),
+)
+TAINTS = (
+    (),
+    (Taint.of("gpu"),),
+    (Taint.of("gpu", "a", "NoExecute"), Taint.of("cheap", "", "PreferNoSchedule")),
+    (Taint.of("cheap", "", "PreferNoSchedule"),),
+)
+TOLERATIONS = (None, (), (Toleration.of("gpu", "Exists"),), (Toleration.of("", "Exists"),))
+DEFAULTS = ((), ((LABEL_ARCH, "amd64"),), ((LABEL_ARCH, "arm64"), (LABEL_OS, "linux")))
+
+
+def drawn_set(rng: Random) -> MatchSet:
+    wishes = tuple(rng.sample(WISHES, rng.randint(0, 3)))
+    return MatchSet(wishes, rng.choice(TOLERATIONS), rng.choice(DEFAULTS))
+
+
+def drawn_slots(rng: Random) -> tuple[list[dict[str, str]], list[tuple[Taint, ...]]]:
+    values = {"pool": "15x", "size": "12", LABEL_ARCH: ("amd64", "arm64"), LABEL_OS: ("linux",)}
+    labels = [
+        {key: rng.choice(texts) for key, texts in values.items() if rng.random() < 0.7}
+        for _ in range(rng.randint(1, 30))
+    ]
+    return labels, [rng.choice(TAINTS) for _ in labels]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_classes_answer_as_each_of_them_would_alone(seed: int) -> None:
+    rng = Random(seed)
+    labels, taints = drawn_slots(rng)
+    answers = ClassAnswers(tuple(labels), tuple(taints))
+    for match_set in [drawn_set(rng) for _ in range(40)]:
+        out = np.zeros(len(labels), np.uint8)
+        answers.match(match_set, out)
+        assert out.tolist() == [match_set.match(*slot) for slot in zip(labels, taints, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_stack_of_match_sets_is_the_same_whatever_was_stacked_before(seed: int) -> None:
+    rng, inventory = Random(seed), Inventory(Symbols())
+    inventory.load([machine(f"m-{v}", labels={"pool": v}) for v in "15x"])
+    table, matcher = inventory.snapshot().classes, Matcher()
+    known = list(dict.fromkeys(drawn_set(rng) for _ in range(12)))
+    matcher.sets.update({match_set: number for number, match_set in enumerate(known)})
+    for _ in range(6):
+        wanted = np.array(sorted(rng.sample(range(len(known)), rng.randint(1, len(known)))))
+        stack = matcher.stacked(wanted.astype(np.int32), table)
+        alone = [matcher.classes(known[number], table).tolist() for number in wanted]
+        assert stack.tolist() == alone
