@@ -94,8 +94,11 @@ class MachineShape:
     min_unit: tuple[tuple[str, str], ...] = ()
     """Resource name and quantity."""
     priority: int = 0
-    """Of the demand they are for, as is the bucket."""
+    """Of the demand they are for, as are the bucket and what it tolerates."""
     interruption_penalty_bucket: int = 0
+    tolerations: tuple[tuple[str, str, str, str], ...] = ()
+    """Key, operator, value, effect."""
+    is_tolerations_stated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ bound ones of lower priority for a drain. Those whose loss costs their workload 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +18,15 @@ from bigfleet.model import (
     Requirement,
     RequirementError,
     Resources,
+    TaintError,
+    Toleration,
 )
 from bigfleet.model.columns import UNAVAILABLE, ClassTable, Flag, MachineColumns
 from bigfleet.model.match_set import MatchSet
 from bigfleet.shard.peers.errors import InvalidInstructionError
 from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
-from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
-from bigfleet_api.v1alpha1 import provider_pb2
+from bigfleet.wire.taints import tolerations_from_proto
+from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 Mask = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -33,23 +34,8 @@ S = MachineState
 _NOT_FREE: Final = Flag.LEAVING | UNAVAILABLE
 _NOT_VICTIM: Final = Flag.LEAVING | UNAVAILABLE | Flag.DO_NOT_DISRUPT
 _MILLI: Final = 1000
-
-
-class Selector(Protocol):
-    """What the three instructions that pick have in common."""
-
-    @property
-    def instance_type(self) -> str: ...
-    @property
-    def zone(self) -> str: ...
-    @property
-    def provider(self) -> str: ...
-    @property
-    def region(self) -> str: ...
-    @property
-    def requirements(self) -> Sequence[capacity.NodeSelectorRequirement]: ...
-    @property
-    def min_unit(self) -> provider_pb2.Resources: ...
+Selector = pb.ReassignSpeculative | pb.TransferOwnership | pb.CrossShardDrain
+"""Instructions that pick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +48,8 @@ class MachineFilter:
     region: str = ""
     requirements: tuple[Requirement, ...] = ()
     min_unit: Resources | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    """Of the demand they are for; where it states none, tainted machines stay (ADR 0135)."""
 
     @classmethod
     def of(cls, selector: Selector) -> MachineFilter:
@@ -69,7 +57,9 @@ class MachineFilter:
         try:
             requirements = tuple(requirement_from_proto(one) for one in selector.requirements)
             unit = amounts_from_proto(selector.min_unit.resources, "min_unit")
-        except (RequirementError, QuantityError) as error:
+            stated = selector.tolerations if selector.tolerations_stated else ()
+            tolerations = tuple(tolerations_from_proto(stated))
+        except (RequirementError, QuantityError, TaintError) as error:
             raise InvalidInstructionError(f"what to pick cannot be read: {error}") from error
         return cls(
             selector.instance_type,
@@ -78,6 +68,7 @@ class MachineFilter:
             selector.region,
             requirements,
             unit,
+            tolerations,
         )
 
 
@@ -155,8 +146,7 @@ def _fitting_classes(
             (wish.region, region),
         )
         fits[cls] = all(not wanted or wanted == found for wanted, found in pairs) and bool(
-            # What the demand tolerates is not known here: tainted machines stay.
-            MatchSet(requirements, ()).match(classes.labels[cls], classes.taints[cls])
+            MatchSet(requirements, wish.tolerations).match(classes.labels[cls], classes.taints[cls])
         )
     for resource, amount in (wish.min_unit or {}).items():
         if amount:

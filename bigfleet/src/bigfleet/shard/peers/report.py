@@ -16,12 +16,13 @@ import numpy.typing as npt
 from bigfleet.model import MachineState, Profile, Resources, format_resources
 from bigfleet.model.columns import UNAVAILABLE, ClassTable, Flag, MachineColumns, Names
 from bigfleet.model.demand.requirements import Requirement, RequirementOperator
-from bigfleet.model.demand.taints import admits
+from bigfleet.model.demand.taints import Taint
 from bigfleet.model.match_set import defaults_of
 from bigfleet.observe.process import Clock
 from bigfleet.shard.demand.ingest import ClusterStatement
 from bigfleet.shard.state.ownership import Transfer, TransferRole
 from bigfleet.wire.needs import requirements_to_proto
+from bigfleet.wire.taints import taints_to_proto, tolerations_to_proto
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
@@ -45,24 +46,15 @@ class LedgerEntry(Protocol):
     """One entry of the shortfall ledger."""
 
     @property
-    def profile(self) -> Profile:
-        """What is asked for."""
-
+    def profile(self) -> Profile: ...
     @property
-    def deficit(self) -> Resources:
-        """What is missing, over all needs of the profile."""
-
+    def deficit(self) -> Resources: ...  # over all needs of the profile
     @property
-    def min_unit(self) -> Resources:
-        """What each machine must be able to host."""
-
+    def min_unit(self) -> Resources: ...  # what each machine must be able to host
     @property
-    def age_cycles(self) -> int:
-        """Cycles in a row, the first being 1."""
-
+    def age_cycles(self) -> int: ...  # in a row, the first being 1
     @property
-    def clusters(self) -> Sequence[str]:
-        """Who asks."""
+    def clusters(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +120,9 @@ def shortfalls(lacks: Iterable[LedgerEntry], stated: Statement) -> list[pb.Short
             cluster_ids=sorted(lack.clusters),
             profile_fingerprint=lack.profile.fingerprint,
             min_unit=provider.Resources(resources=format_resources(lack.min_unit)),
+            tolerations=tolerations_to_proto(lack.profile.tolerations),
+            # Machines that one of its clusters cannot use would be of no use to the shortfall.
+            tolerations_stated=any(stated(cluster).tolerations for cluster in lack.clusters),
         )
         for lack in ordered[:MOST_SHORTFALLS]
     ]
@@ -193,28 +188,29 @@ def _quota_totals(classes: ClassTable, slots: I64, shard_id: str) -> list[pb.Quo
     ]
 
 
-_FreeKey = tuple[tuple[object, ...], frozenset[tuple[str, int]], frozenset[tuple[str, str]]]
+_FreeKey = tuple[
+    tuple[object, ...], frozenset[tuple[str, int]], frozenset[tuple[str, str]], tuple[Taint, ...]
+]
 
 
 def _free(classes: ClassTable, names: Names, idle: I64, speculative: I64) -> list[pb.FreeClass]:
     """Spare machines by kind; classes that differ in price alone are one kind here."""
     counts: dict[_FreeKey, list[int]] = {}
     for cls in np.flatnonzero(idle + speculative).tolist():
-        # The coordinator does not know what demand elsewhere tolerates, so tainted machines stay.
-        if not admits(classes.taints[cls], ()):
-            continue
         labels = classes.labels[cls].items()
         key = (
             (*classes.offerings[classes.offering[cls]], *classes.pools[classes.pool[cls]]),
             frozenset(_offered(classes, names, cls).items()),
             frozenset((key, value) for key, value in labels if key not in _OWN_LABELS),
+            classes.taints[cls],
         )
         count = counts.setdefault(key, [0, 0])
         count[0] += int(idle[cls])
         count[1] += int(speculative[cls])
     # Ordered by text among equals, so that two reports of the same fleet say the same.
     largest = sorted(
-        counts.items(), key=lambda one: (-sum(one[1]), one[0][0], *map(sorted, one[0][1:]))
+        counts.items(),
+        key=lambda one: (-sum(one[1]), one[0][0], sorted(one[0][1]), sorted(one[0][2]), one[0][3]),
     )
     return [
         pb.FreeClass(
@@ -227,8 +223,9 @@ def _free(classes: ClassTable, names: Names, idle: I64, speculative: I64) -> lis
             speculative=count[1],
             allocatable=provider.Resources(resources=format_resources(dict(offered))),
             labels=dict(labels),
+            taints=taints_to_proto(taints),
         )
-        for (kind, offered, labels), count in largest[:MOST_CLASSES]
+        for (kind, offered, labels, taints), count in largest[:MOST_CLASSES]
     ]
 
 

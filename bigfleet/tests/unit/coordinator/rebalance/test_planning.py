@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 from bigfleet.coordinator.rebalance import RebalancePlan, plan
+from bigfleet.coordinator.rebalance.moves.advance import MoveInstruction, MoveTask
+from bigfleet.coordinator.rebalance.moves.instruction_texts import payload_of
 from bigfleet.coordinator.rebalance.planning.planner import none_eligible
 from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
 from bigfleet.coordinator.rebalance.planning.report_reader import ReportReader
@@ -382,3 +384,46 @@ def test_a_slice_in_use_stays_with_its_shard_as_shards_report_it(quota: int, cou
     known = PlanningInput(quotas={("p", "r"): {"a": quota}}, now=NOW)
     result = planned(donor, shard("b", lack(cpu="8")), known=known)
     assert sum(move.count for move in result.moves) == count
+
+
+# -- taints ----------------------------------------------------------------------------------
+
+
+def tainted(idle: int) -> pb.FreeClass:
+    offered = free(idle=idle)
+    offered.taints.add(key="gpu", value="present", effect="NoSchedule")
+    return offered
+
+
+def tolerant(*, stated: bool = True) -> pb.Shortfall:
+    wanted = lack("4", name="t")
+    wanted.tolerations.add(key="gpu", operator="Exists")
+    wanted.tolerations_stated = stated
+    return wanted
+
+
+def test_a_tainted_machine_is_not_taken_for_demand_that_does_not_tolerate_it() -> None:
+    donor = shard("a", tainted(idle=20))
+    stated = lack("4")
+    stated.tolerations_stated = True
+    for wanted in (lack("4"), stated, tolerant(stated=False)):
+        result = planned(donor, shard("b", wanted))
+        assert not result.moves
+        assert [one.reason for one in result.suppressed] == ["no_donor"]
+
+
+def test_a_tainted_machine_goes_to_demand_that_tolerates_it_and_the_donor_knows() -> None:
+    result = planned(shard("a", tainted(idle=20)), shard("b", tolerant()))
+    assert gifts(result) == [("idle", "a", "b", 1)]
+    (move,) = result.moves
+    assert move.wish.is_tolerations_stated
+    told = payload_of(move, MoveInstruction("a", MoveTask.PICK))
+    assert isinstance(told, pb.TransferOwnership)
+    assert told.tolerations_stated
+    assert [(one.key, one.operator) for one in told.tolerations] == [("gpu", "Exists")]
+
+
+def test_plain_machines_serve_demand_of_both_kinds() -> None:
+    donor = shard("a", free(idle=20))
+    for wanted in (lack("4"), tolerant(), tolerant(stated=False)):
+        assert gifts(planned(donor, shard("b", wanted))) == [("idle", "a", "b", 1)]

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+import pytest
+
 from bigfleet.model import (
     LABEL_ARCH,
     LABEL_ZONE,
@@ -11,10 +13,13 @@ from bigfleet.model import (
     Requirement,
     RequirementOperator,
     Taint,
+    Toleration,
 )
 from bigfleet.shard.demand.ingest import ClusterStatement
 from bigfleet.shard.peers.donations import MachineFilter, free_machines
+from bigfleet.shard.peers.errors import InvalidInstructionError
 from bigfleet.shard.peers.report import MOST_CLASSES, Reports, shortfalls, summarise
+from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, machine, stamp, transfer
 
@@ -105,15 +110,42 @@ def test_a_shortfall_asks_for_the_default_architecture_of_its_clusters() -> None
     ]
 
 
-def test_tainted_machines_are_not_offered_to_other_shards() -> None:
+def test_a_shortfall_says_what_it_tolerates_where_one_of_its_clusters_states_it() -> None:
+    def stated(cluster: str) -> ClusterStatement:
+        return ClusterStatement(tolerations=cluster == "c-2")
+
+    profile = Profile.of(tolerations=[Toleration.of("gpu", "Exists")])
+    lack = Entry(profile, {"cpu": 8_000}, {"cpu": 2_000}, 7, ("c-1", "c-2"))
+    (told,), (untold,) = shortfalls([lack], stated), shortfalls([lack], nothing)
+    assert [one.key for one in told.tolerations] == ["gpu"]
+    assert (told.tolerations_stated, untold.tolerations_stated) == (True, False)
+
+
+def test_a_tainted_machine_is_offered_with_its_taints_and_given_to_who_tolerates_them() -> None:
     plain = machine("m-1", S.SPECULATIVE)
     tainted = replace(machine("m-2", S.SPECULATIVE), taints=(Taint.of("gpu"),))
     avoided = replace(
         machine("m-3", S.SPECULATIVE), taints=(Taint.of("gpu", "", "PreferNoSchedule"),)
     )
     fleet = Shard(machines=[plain, tainted, avoided]).book.snapshot()
-    assert sum(one.speculative for one in summarise(fleet, "s-1", "").free_by_class) == 2
+    offered = summarise(fleet, "s-1", "").free_by_class
+    assert sorted([taint.effect for taint in one.taints] for one in offered) == [
+        [], ["NoSchedule"], ["PreferNoSchedule"],
+    ]  # fmt: skip
     assert free_machines(fleet, MachineFilter(), S.SPECULATIVE) == ["m-1", "m-3"]
+    tolerations = capacity.Toleration(key="gpu", operator="Exists")
+    stated = pb.ReassignSpeculative(tolerations=[tolerations], tolerations_stated=True)
+    unstated = pb.ReassignSpeculative(tolerations=[tolerations])
+    for asked, given in ((stated, ["m-1", "m-2", "m-3"]), (unstated, ["m-1", "m-3"])):
+        assert free_machines(fleet, MachineFilter.of(asked), S.SPECULATIVE) == given
+
+
+def test_an_instruction_with_a_toleration_that_cannot_be_is_refused() -> None:
+    odd = pb.ReassignSpeculative(
+        tolerations=[capacity.Toleration(key="gpu", operator="Maybe")], tolerations_stated=True
+    )
+    with pytest.raises(InvalidInstructionError, match="'Maybe' is unknown"):
+        MachineFilter.of(odd)
 
 
 def test_shortfalls_come_by_priority_and_age_with_all_they_need() -> None:

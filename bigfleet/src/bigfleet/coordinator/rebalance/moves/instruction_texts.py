@@ -83,3 +83,8 @@ def _select(
         for key, operator, values in wish.requirements
     )
     into.min_unit.CopyFrom(provider.Resources(resources=dict(wish.min_unit)))
+    into.tolerations.extend(
+        capacity.Toleration(key=key, operator=operator, value=value, effect=effect)
+        for key, operator, value, effect in wish.tolerations
+    )
+    into.tolerations_stated = wish.is_tolerations_stated

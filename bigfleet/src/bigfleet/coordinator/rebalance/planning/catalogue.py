@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bigfleet.model import Requirement, Resources
+from bigfleet.model import Requirement, Resources, Taint, Toleration, admits
 
 Mask = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -32,6 +32,7 @@ class MachineKind:
     allocatable: Resources
     labels: Mapping[str, str]
     """Those that a shortfall asks for."""
+    taints: tuple[Taint, ...] = ()
 
     @property
     def place(self) -> Place:
@@ -58,6 +59,8 @@ class WantedShape:
     min_unit: tuple[tuple[str, int], ...]
     resources: tuple[str, ...]
     """Names of which a machine must have anything at all."""
+    tolerations: tuple[Toleration, ...] | None = None
+    """Of the demand; None where it states none: tainted machines are not for it (ADR 0135)."""
 
 
 class Catalogue:
@@ -82,7 +85,10 @@ class Catalogue:
 
     def kind(self, kind: MachineKind) -> int:
         """The number of a kind."""
-        key = (kind.place, frozenset(kind.allocatable.items()), frozenset(kind.labels.items()))
+        key = (
+            kind.place, kind.taints,
+            frozenset(kind.allocatable.items()), frozenset(kind.labels.items()),
+        )  # fmt: skip
         number = self._kinds.get(key)
         if number is None:
             number = self._kinds[key] = len(self.kinds)
@@ -123,6 +129,9 @@ class Catalogue:
         for name, amount in shape.min_unit:
             if amount:
                 fits &= self._amount(name) >= amount
+        tainted = [number for number, kind in enumerate(self.kinds) if kind.taints]
+        for number in tainted:
+            fits[number] &= admits(self.kinds[number].taints, shape.tolerations or ())
         return fits
 
     def _answer(self, requirement: Requirement) -> Mask:

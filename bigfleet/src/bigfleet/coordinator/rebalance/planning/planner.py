@@ -8,7 +8,7 @@ Everything that is not acted on has a reason. The same input gives the same plan
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bigfleet.coordinator.rebalance import rules
@@ -140,6 +140,11 @@ class _Wishes:
                     for one in requirements_to_proto(wanted.requirements)
                 ),
                 min_unit=tuple(format_resources(dict(wanted.min_unit)).items()),
+                tolerations=tuple(
+                    (one.key, str(one.operator), one.value, one.effect)
+                    for one in wanted.tolerations or ()
+                ),
+                is_tolerations_stated=wanted.tolerations is not None,
             )
         return wish
 
@@ -154,14 +159,11 @@ def _move(
         donor=gift.donor,
         recipient=lack.shard,
         count=gift.count,
-        wish=MachineShape(
-            *place,
-            requirements=wanted.requirements,
-            min_unit=wanted.min_unit,
-            priority=lack.priority,
-            interruption_penalty_bucket=lack.interruption,
+        wish=replace(
+            wanted, instance_type=place[0], zone=place[1], provider=place[2], region=place[3],
+            priority=lack.priority, interruption_penalty_bucket=lack.interruption,
         ),
         escalated_at=known.escalated.get((lack.shard, lack.fingerprint), known.now),
         fingerprint=lack.fingerprint,
         reason=f"{lack.shard} lacks it at priority {lack.priority} for {lack.age} cycles",
-    )
+    )  # fmt: skip

@@ -25,8 +25,9 @@ from bigfleet.coordinator.rebalance.planning.catalogue import (
 )
 from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet.coordinator.state import Pool
-from bigfleet.model import QuantityError, RequirementError, RequirementOperator
+from bigfleet.model import QuantityError, RequirementError, RequirementOperator, TaintError
 from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
+from bigfleet.wire.taints import taints_from_proto, tolerations_from_proto
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 
 _MOST_KINDS: Final = 50_000
@@ -141,6 +142,7 @@ class ReportReader:
             key = (
                 free.instance_type, free.zone, free.provider, free.region,
                 free.allocatable.SerializeToString(deterministic=True),
+                *[taint.SerializeToString(deterministic=True) for taint in free.taints],
                 *[labels.get(name) for name in self._labels],
             )  # fmt: skip
             kind = self._kinds[key] if key in self._kinds else self._new_kind(key, free)
@@ -156,7 +158,8 @@ class ReportReader:
         number = _UNREADABLE
         try:
             allocatable = amounts_from_proto(free.allocatable.resources, "allocatable")
-        except QuantityError as error:
+            taints = taints_from_proto(free.taints)
+        except (QuantityError, TaintError) as error:
             _log.warning("a kind of machine cannot be read: %s", error)
         else:
             number = self.catalogue.kind(
@@ -164,6 +167,7 @@ class ReportReader:
                     free.instance_type, free.zone, free.provider, free.region,
                     allocatable,
                     {name: free.labels[name] for name in self._labels if name in free.labels},
+                    taints,
                 )
             )  # fmt: skip
         self._kinds[key] = number
@@ -181,7 +185,10 @@ class ReportReader:
         shape_key: tuple[str | bytes, ...] = (entry.profile_fingerprint,)
         if not entry.profile_fingerprint:
             shape_key = tuple(one.SerializeToString() for one in entry.requirements)
-        key = (*shape_key, entry.min_unit.SerializeToString(deterministic=True), *missing)
+        shape_key += tuple(one.SerializeToString() for one in entry.tolerations)
+        stated = "stated" if entry.tolerations_stated else ""
+        unit = entry.min_unit.SerializeToString(deterministic=True)
+        key = (*shape_key, stated, unit, *missing)
         found = self._shapes[key] if key in self._shapes else self._new_shape(key, entry, missing)
         if found is None:
             return None
@@ -204,12 +211,18 @@ class ReportReader:
         try:
             requirements = tuple(requirement_from_proto(one) for one in entry.requirements)
             unit = amounts_from_proto(entry.min_unit.resources, "min_unit")
-        except (RequirementError, QuantityError) as error:
+            tolerations = tuple(tolerations_from_proto(entry.tolerations))
+        except (RequirementError, QuantityError, TaintError) as error:
             _log.warning("a shortfall cannot be read: %s", error)
         else:
             is_same = any(one.operator is RequirementOperator.SAME for one in requirements)
             number = self.catalogue.shape(
-                WantedShape(tuple(sorted(requirements)), tuple(sorted(unit.items())), missing)
+                WantedShape(
+                    tuple(sorted(requirements)),
+                    tuple(sorted(unit.items())),
+                    missing,
+                    tolerations if entry.tolerations_stated else None,
+                )
             )
             found = (number, is_same)
         self._shapes[key] = found
