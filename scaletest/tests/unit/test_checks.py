@@ -68,6 +68,7 @@ def test_a_good_failover_misses_nothing_and_says_how_long_it_took() -> None:
     found = {each.check: each.measured_seconds for each in windows(leader_kill())}
     assert not missed(leader_kill())
     assert found["newLeader"] == 4.0
+    assert found["oldReplicaFollows"] == 4.0
     assert found["probeWrite"] == 4.5
 
 

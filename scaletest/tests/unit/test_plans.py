@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from bigfleet_scaletest.load.demand import ClusterDemand, schedule
+from bigfleet_scaletest.load.demand import ClusterDemand, probe_machines, schedule
 from bigfleet_scaletest.main import main
 from bigfleet_scaletest.provider.offerings import offerings
 from bigfleet_scaletest.results.report import plot
@@ -52,6 +52,12 @@ def test_the_schedule_has_every_change_in_order() -> None:
         ("probe", 165.0),
         ("burst-end", 300.0),
     ]
+
+
+def test_every_shard_has_enough_deliveries_for_a_p99() -> None:
+    for name, machines in (("dev-50", 30), ("failover-shard-kill", 60)):
+        profile = plan_run(RunOptions(name)).profile
+        assert probe_machines(profile, effective=2_000) == machines
 
 
 REFUSED = [

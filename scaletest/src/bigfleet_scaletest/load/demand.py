@@ -94,7 +94,9 @@ def pods_on_machine(kind: Archetype) -> int:
 def probe_machines(profile: ScaleProfile, effective: int) -> int:
     """Machines that the probe adds."""
     given = profile.load.delivery_probe.machines
-    return max(_PROBE_LEAST, round(_PROBE_SHARE * effective)) if given is None else given
+    # A p99 is the worst shard's, so every shard needs its samples.
+    least = _PROBE_LEAST * profile.shards
+    return max(least, round(_PROBE_SHARE * effective)) if given is None else given
 
 
 def schedule(profile: ScaleProfile, effective: int) -> list[DemandEvent]:

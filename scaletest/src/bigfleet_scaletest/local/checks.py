@@ -127,10 +127,17 @@ def _leader_kill(record: ActionRecord) -> Iterator[CheckedWindow]:
     yield _window(record, "newLeader", 10, record.first(another_leads))
     yield _window(record, "probeWrite", 10, record.facts.get("probeSeconds"))
     yield _window(record, "shardReports", 20, _all_report(record, record.fired_unix_s))
-    back = record.first(
-        lambda s: _number(s, record.struck, "bigfleet_coordinator_has_leader") == 1,
-        since=record.fired_unix_s + (record.gone_seconds or 0.0),
+    # A sample taken at the kill may still show the replica: first it has to be absent.
+    absent = record.first(lambda s: record.struck not in s.processes)
+    back = (
+        None
+        if absent is None
+        else record.first(
+            lambda s: _number(s, record.struck, "bigfleet_coordinator_has_leader") == 1,
+            since=record.fired_unix_s + absent,
+        )
     )
+    back = None if back is None or absent is None else absent + back
     yield _window(record, "oldReplicaFollows", 60, back)
     twice = [
         sample
