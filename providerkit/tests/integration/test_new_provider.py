@@ -14,6 +14,7 @@ from bigfleet_providerkit import State
 from bigfleet_providerkit.testing import ProviderProcess, Remote, Shard
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "tests",
     [
