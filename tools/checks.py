@@ -15,6 +15,7 @@ from pathlib import Path
 from house.findings import BACKLOG, Finding, outside_backlog, read_backlog
 from house.names import class_findings, module_findings
 from house.phrases import phrase_findings
+from house.references import reference_findings
 from house.rooms import room_findings
 from house.sizes import measured, provider_findings, size_findings
 
@@ -81,14 +82,18 @@ def findings(root: Path, paths: Iterable[Path], backlog: Iterable[str]) -> Itera
     paths = list(paths)
     names = [path.relative_to(root).as_posix() for path in paths]
     modules = [name for name in names if name.endswith(".py") and not GENERATED.search(name)]
-    sources = {
-        name: (root / name).read_text(encoding="utf-8") for name in modules if "/src/" in name
+    texts = {
+        name: (root / name).read_text(encoding="utf-8")
+        for name in names
+        if name.endswith(".py") and "/src/" in name
     }
+    sources = {name: text for name, text in texts.items() if not GENERATED.search(name)}
     yield from phrase_findings(root, names)
     yield from module_findings(modules)
     yield from class_findings(sources)
     yield from room_findings(sources)
     yield from provider_findings(sources)
+    yield from reference_findings(sources, texts)
     size = sum(path.stat().st_size for path in paths)
     yield from size_findings(measured(sources, size), backlog)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bigfleet.wire.session import LineClosedError
+from bigfleet.wire.session import StreamClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from sim.loop import virtual_loop
 from sim.network import Network
@@ -70,9 +70,9 @@ def test_frames_arrive_in_order_whatever_each_takes() -> None:
 def test_where_nobody_listens_the_first_use_says_so() -> None:
     async def story(board: Switchboard) -> None:
         line = await board.dial("c1", "s1")
-        with pytest.raises(LineClosedError, match="UNAVAILABLE"):
+        with pytest.raises(StreamClosedError, match="UNAVAILABLE"):
             await line.send(hello(1))
-        with pytest.raises(LineClosedError, match="UNAVAILABLE"):
+        with pytest.raises(StreamClosedError, match="UNAVAILABLE"):
             await line.receive()
 
     simulated(story)
@@ -84,7 +84,7 @@ def test_a_crash_of_the_shard_breaks_its_streams() -> None:
         board.listen("s1", echo.process, echo.serve)
         line = await board.dial("c1", "s1")
         echo.process.crash()
-        with pytest.raises(LineClosedError):
+        with pytest.raises(StreamClosedError):
             await line.receive()
         assert echo.ended == ""
 
@@ -100,7 +100,7 @@ def test_a_cut_leaves_both_ends_waiting_until_they_notice() -> None:
         board.network.cut("c1", "s1")
         begun = loop.time()
         await line.send(hello(1))
-        with pytest.raises(LineClosedError):
+        with pytest.raises(StreamClosedError):
             await line.receive()
         await asyncio.sleep(60)
         assert echo.heard == []
@@ -143,7 +143,7 @@ def test_how_the_shard_ends_a_stream_is_told_to_the_operator() -> None:
 
         board.listen("s1", Process("s1"), serve)
         line = await board.dial("c1", "s1")
-        with pytest.raises(LineClosedError, match="ABORTED: replaced"):
+        with pytest.raises(StreamClosedError, match="ABORTED: replaced"):
             await line.receive()
 
     simulated(story)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from bigfleet.coordinator.leadership.rebalancer import Rebalancer
+from bigfleet.coordinator.leadership.ports import Rebalancer
 from bigfleet.coordinator.server.coordinator import Coordinator, CoordinatorEnvironment
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb

@@ -1,6 +1,7 @@
 """An operator at the other end of a session, and a shard's sessions with little around them.
 
-`Line` is a stream in memory: the test writes what the operator says and reads what it is told.
+`SessionStream` is a stream in memory: the test writes what the operator sends, and reads what it
+receives.
 `Desk` puts together what a shard has for its sessions: machines, needs, quarantine.
 """
 
@@ -115,15 +116,15 @@ class Desk:
             total += machine.resources.get("cpu", 0) / 1000
         return {"cpu": total} if total else {}
 
-    def call(self, identity: str | None = None) -> Line:
+    def call(self, identity: str | None = None) -> SessionStream:
         """An operator opens a stream."""
-        line = Line(identity)
+        line = SessionStream(identity)
         line.serving = asyncio.ensure_future(self.sessions.serve(line))
         # How it ended is looked at by those whom it concerns.
         line.serving.add_done_callback(lambda task: task.cancelled() or task.exception())
         return line
 
-    async def greet(self, cluster: str = "c-1", version: str = "v1") -> Line:
+    async def greet(self, cluster: str = "c-1", version: str = "v1") -> SessionStream:
         """An operator opens a session and has its answer."""
         line = self.call()
         line.say(hello=hello(cluster, version))
@@ -131,7 +132,7 @@ class Desk:
         return line
 
 
-class Line:
+class SessionStream:
     """A stream in memory; the operator's end is the test."""
 
     def __init__(self, identity: str | None = None, window: int = 1_000_000) -> None:

@@ -9,11 +9,11 @@ from random import Random
 from bigfleet.kube import EventRecorder
 from bigfleet.observe.podcontroller import PodControllerMetrics
 from bigfleet.podcontroller.arrivals import ComingNodes
-from bigfleet.podcontroller.claims import ClaimBook
 from bigfleet.podcontroller.controller import PodController
 from bigfleet.podcontroller.notices import PodNotices
 from bigfleet.podcontroller.ownership import NodeOwnership
 from bigfleet.podcontroller.request import request_name
+from bigfleet.podcontroller.resource_claims import ClaimBook
 from bigfleet.podcontroller.server import ControllerWatches
 from bigfleet.podcontroller.stuck import StuckPods
 from kubefake import FakeApiServer

@@ -4,7 +4,7 @@ The server runs on a thread of its own, so it answers while the process's event 
 a client cannot take it down:
 
     listener --accept--> ConnectionTable --at most N--> HttpConnection --> route --> Response
-               full: close the connection that has     one request at a time, parsed by h11,
+               when full: close the connection that has     one request at a time, parsed by h11,
                waited longest for its request          deadline for head, body and reading
 
 A path has a `Route`. Its handler is a function that runs on a worker thread, or a coroutine

@@ -15,11 +15,12 @@ The pipeline that makes it, in order:
     matcher      requirements against classes; `domains`: topology of gangs and spreads
     normalise    gangs that fit on one machine fold; rows in the total order
     row_columns  rows as the kernels read them; `row_identity`: what they are apart from amounts
+    cycle_arrays all arrays of a cycle under the kernels' names
     cycle_tables facts and lists as the kernels read them; `buffers`: what they write in
     kernels      credit, gangs, assign, acquire, preempt (with the grace of a drain), reclaim:
                  compiled, over columns; `victims`: what can be preempted, and its scores
     concurrency  workers that propose ahead, one broker that commits in order
-    finish       plan: actions, stamps, verdicts, next carry; `explain`: reasons
+    finish       plan: actions, stamps, verdicts, next carry; `unmet_reasons`: why not
     interning    results that are kept while their inputs stay the same
 
 docs/internals/decision-engine.md explains the rules, docs/internals/transcripts shows them.

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from bigfleet.decision.carry import Carry
 from bigfleet.decision.cycle_arrays import CycleArrays
-from bigfleet.decision.explain import matching_supply, reasons, still_short
 from bigfleet.decision.kernels.layout import I32, I64, IDLE, PHANTOM
 from bigfleet.decision.kinds import ActionKind
 from bigfleet.decision.plan import ActionColumns, Counters, Plan, Stamps, VerdictColumns
 from bigfleet.decision.policy import VOLUNTARY_GRACE_SECONDS, Policy
+from bigfleet.decision.unmet_reasons import matching_supply, reasons, still_short
 from bigfleet.decision.work_budget import Share
 from bigfleet.model.columns import MachineColumns
 

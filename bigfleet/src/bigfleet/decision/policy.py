@@ -50,7 +50,8 @@ class Policy:
     spend_limit_micro: int | None = None
     """Micro-dollars per hour of elastic capacity above which nothing is provisioned."""
     reclaim_budget: Mapping[str, int] | None = None
-    """Cluster -> how many excess machines phase 2 may still take from it in this window."""
+    """Cluster -> how many more excess machines may be taken from it in this window; None: no limit.
+    Phase 2 counts as well: a machine that it takes from a cluster's excess is a node lost too."""
     paused: bool = False
     max_work: int = MAX_WORK
     """The weight of all clusters above which the heaviest are left out (see `work_budget`)."""

@@ -9,11 +9,11 @@ event loop and its cycle, and says when to stop. Nothing here is computed inside
     supply      what matches a need: counts that rule trials out, and who holds the machines
     blockers    the one or two things whose removal makes the need met
     remedies    what a person could do; each is tried before it is shown
-    explain     the order of trials, within a budget
+    trials      the order of trials, within a budget
     phrases     blockers, remedies and effects in words
 """
 
-from bigfleet.explanation.explain import Explanation, TriedRemedy, explain
 from bigfleet.explanation.situation import Effect, Situation
+from bigfleet.explanation.trials import Explanation, TriedRemedy, explain
 
 __all__ = ["Effect", "Explanation", "Situation", "TriedRemedy", "explain"]

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from bigfleet.explanation import changes as ch
 from bigfleet.explanation.blockers import Blocker
-from bigfleet.explanation.explain import Explanation, TriedRemedy
 from bigfleet.explanation.remedies import Remedy
 from bigfleet.explanation.situation import Effect, Situation
+from bigfleet.explanation.trials import Explanation, TriedRemedy
 from bigfleet.model import Need, Requirement, Resources, format_resources
 from bigfleet.model.amounts.readable import readable
 from bigfleet.model.blockers import (
@@ -141,10 +141,10 @@ def amounts(resources: Resources) -> str:
 
 def _reached(found: Effect) -> str:
     """`12 of 16 cpu`, in the resources that are missing."""
-    lacks = sorted(found.lacks)
-    got = format_resources({name: found.got.get(name, 0) for name in lacks})
-    asked = format_resources({name: found.asked[name] for name in lacks})
-    parts = [f"{readable(n, got[n])} of {readable(n, asked[n])} {n}" for n in lacks]
+    missing = sorted(found.shortfall)
+    got = format_resources({name: found.got.get(name, 0) for name in missing})
+    asked = format_resources({name: found.asked[name] for name in missing})
+    parts = [f"{readable(n, got[n])} of {readable(n, asked[n])} {n}" for n in missing]
     return ", ".join(parts)
 
 

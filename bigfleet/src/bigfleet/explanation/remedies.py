@@ -213,7 +213,7 @@ def _what_it_gets(case: Case) -> ChangedAggregate | None:
 
 def _priority(case: Case) -> WithPriority | None:
     """The lowest priority at which machines of lower needs would be enough."""
-    need, short = case.need, case.now.lacks
+    need, short = case.need, case.now.shortfall
     held = case.supply.held_by_priority(need, case.plan, case.rows)
     found = None
     for priority, counts in sorted(held.items()):
@@ -231,15 +231,15 @@ def _priority(case: Case) -> WithPriority | None:
 def _machines(case: Case) -> MachinesAdded | None:
     """More machines like the one that serves the need for the least money."""
     need, fleet = case.need, case.situation.fleet
-    lacks = case.now.lacks
+    missing = case.now.shortfall
     best: tuple[float, int, int, int] | None = None
     for c in case.supply.present(need):
         give = case.supply.gives(need, c)
-        if not give or not lacks:
+        if not give or not missing:
             continue
         if need.profile.interruption.pinned and fleet.classes.probability[c] > 0:
             continue
-        count = max(-(-amount // give[name]) for name, amount in lacks.items())
+        count = max(-(-amount // give[name]) for name, amount in missing.items())
         cost = float(count * int(fleet.classes.price[c]))
         if best is None or (cost, count, c) < best[:3]:
             best = (cost, count, c, 0)

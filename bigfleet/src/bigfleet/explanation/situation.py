@@ -70,12 +70,12 @@ class Effect:
 
     def beyond(self, other: Effect) -> bool:
         """Whether the subject lacks less of something, and more of nothing."""
-        mine, theirs = self.lacks, other.lacks
+        mine, theirs = self.shortfall, other.shortfall
         names = mine.keys() | theirs.keys()
         return mine != theirs and all(mine.get(n, 0) <= theirs.get(n, 0) for n in names)
 
     @property
-    def lacks(self) -> dict[str, int]:
+    def shortfall(self) -> dict[str, int]:
         """What is missing, by resource."""
         found = {name: asked - self.got.get(name, 0) for name, asked in self.asked.items()}
         return {name: amount for name, amount in found.items() if amount > 0}
@@ -113,17 +113,17 @@ def effect_of(before: ComparedPlan, after: ComparedPlan, members: Sequence[int])
     """What changed for the subject and for the others between two decisions."""
     plan, rows = after.plan, after.rows(members)
     asked: Counter[str] = Counter()
-    lacks: Counter[str] = Counter()
+    shortfall: Counter[str] = Counter()
     v = plan.verdicts
     for row in rows:
         for member in v.members[v.members_at[row] : v.members_at[row + 1]].tolist():
             asked.update(plan.demand.need(member).aggregate)
-        lacks.update(plan.short(row))
+        shortfall.update(plan.short(row))
     unmet, less = _worse_off(before, after, members)
     drained = (plan.actions.kind == ActionKind.PREEMPT) & np.isin(plan.actions.row, rows)
     return Effect(
         met=after.met(members),
-        got={name: max(0, amount - lacks[name]) for name, amount in asked.items()},
+        got={name: max(0, amount - shortfall[name]) for name, amount in asked.items()},
         asked=dict(asked),
         become_unmet=unmet,
         get_less=less,

@@ -1,6 +1,9 @@
 """The machines of one shard as columns, with the classes and orders the engine reads.
 
 Owns storage and snapshots of machines; decides nothing.
+
+    inventory  `Inventory`: reads, writes, snapshots; the other modules are its parts
+    memory     how much memory a large fleet takes, for benchmarks
 """
 
 from bigfleet.inventory._topology import DEFAULT_TOPOLOGY_KEYS

@@ -16,6 +16,8 @@
     lease     leader election;  replica  what processes that take part share
     events    what `kubectl describe` shows
     objects   structs and names of Kubernetes' kinds;  fleet  of our own
+    podspec   what a Pod asks of a node, as the scheduler counts
+    ports     time, from outside;  lines  cuts a watch into events;  rate  how often calls begin
 
 One event loop, nothing that blocks. Knows nothing of shards, roll-ups or machines.
 """

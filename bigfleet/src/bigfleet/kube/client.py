@@ -1,4 +1,4 @@
-"""The Kubernetes API as typed calls: what `reading` has, and create, apply, patch, delete, evict.
+"""The Kubernetes API as typed calls: what `reader` has, and create, apply, patch, delete, evict.
 
 Every call has a deadline and raises the errors of `errors`. There is no PUT: whole objects are
 written by server-side apply, single fields by a patch, and a patch that carries a resourceVersion

@@ -3,7 +3,7 @@
 The shard's verdicts, bigfleetctl, the dashboard, `bigfleet plan` and the Events on Pods all read
 this table, so that a person meets one wording for one thing. Words give counts and priorities of
 others, never names of their clusters. What a change would do is not here: that is tried for the
-need in question (`bigfleet.decision.explanation`), and never guessed from the reason.
+need in question (`bigfleet.explanation`), and never guessed from the reason.
 """
 
 from __future__ import annotations

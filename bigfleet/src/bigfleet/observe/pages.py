@@ -1,7 +1,7 @@
 """The HTTP pages of a component: /metrics and probes, and debug pages for a shard.
 
 The server is `bigfleet_base.http`; it runs on a thread of its own, so no scrape holds the event
-loop. A scrape waits for the end of a running cycle (`scraping`).
+loop. A scrape waits for the end of a running cycle (`scrape_throttle`).
 """
 
 from __future__ import annotations

@@ -41,7 +41,10 @@ from bigfleet.operator.session.session import PROTOCOL, SessionIntervals
 from bigfleet.operator.traces import OperatorTraces
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
-PHANTOM_SECONDS: Final = 60.0
+NODE_LATE_SECONDS: Final = 60.0
+"""When a machine that is Ready for the shard should have a Ready node; only counted in a gauge. How
+long it still serves its need is the shard's `Policy.readiness_deadline`.
+"""
 _COUNT_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
 
@@ -88,19 +91,19 @@ class ClusterOperator:
     """One cluster's operator."""
 
     def __init__(
-        self, identity: Identity, world: OperatorEnvironment, knobs: OperatorConfig | None = None
+        self, identity: Identity, world: OperatorEnvironment, config: OperatorConfig | None = None
     ) -> None:
-        knobs = knobs or OperatorConfig()
+        config = config or OperatorConfig()
         self._identity, self._world = identity, world
         client, clock, metrics, rng = world.client, world.clock, world.metrics, world.rng
         self.traces = OperatorTraces(world.spans, clock, identity.cluster_id)
-        self.rollups = RollUpBuilder(knobs.default_arch, knobs.default_os)
-        self.machines = UpcomingNodeWriter(client, clock, metrics, rng, knobs.write_concurrency)
+        self.rollups = RollUpBuilder(config.default_arch, config.default_os)
+        self.machines = UpcomingNodeWriter(client, clock, metrics, rng, config.write_concurrency)
         self.book = NodeBook(self.machines)
         self.available = Available(client, self._demanded, rng)
-        self.acknowledger = Acknowledger(client, clock, metrics, rng, knobs.ack_concurrency)
+        self.acknowledger = Acknowledger(client, clock, metrics, rng, config.ack_concurrency)
         self.verdicts = RequestVerdicts(client, clock, self.rollups)
-        self.connection = Connection(self, self, world.dial, rng, knobs.rhythm)
+        self.connection = Connection(self, self, world.dial, rng, config.rhythm)
         self.drains = NodeDrains(
             client,
             self.book,
@@ -109,7 +112,7 @@ class ClusterOperator:
             rng,
             self.connection.post,
             ReclaimNotices(world.events),
-            evictions=knobs.eviction_concurrency,
+            evictions=config.eviction_concurrency,
         )
         tokens = Tokens(world.urgent, clock, world.unguessable)
         self.bootstrap = Bootstrap(world.template, tokens.mint, metrics)
@@ -196,7 +199,7 @@ class ClusterOperator:
             now = self._world.clock.monotonic()
             metrics, acknowledged = self._world.metrics, self.rollups.acknowledged
             metrics.requests(len(self.rollups) - acknowledged, acknowledged)
-            metrics.phantom_nodes(self.book.phantoms(self._is_late))
+            metrics.phantom_nodes(self.book.count_late_nodes(self._is_late))
             lasted = 0.0 if self._opened_at is None else now - self._opened_at
             if lasted < FORGET_SECONDS:
                 forgotten = False
@@ -205,7 +208,7 @@ class ClusterOperator:
                 self.machines.forget_silent(lambda m: self.book.node_of(m) is not None)
             await asyncio.sleep(_COUNT_SECONDS)
 
-    # -- the cluster behind a session (session.Host) ---------------------------------------------
+    # -- the cluster behind a session (SessionDelegate) -------------------------------------------
 
     def hello(self) -> pb.Hello:
         """Who calls."""
@@ -333,7 +336,7 @@ class ClusterOperator:
     def _is_late(self, machine_id: str) -> bool:
         """Whether a machine is called Ready for so long that its node should be."""
         now = self._world.clock.monotonic()
-        return now - self._ready_at.get(machine_id, now) > PHANTOM_SECONDS
+        return now - self._ready_at.get(machine_id, now) > NODE_LATE_SECONDS
 
     def _demanded(self) -> set[str]:
         return self.rollups.fingerprints()

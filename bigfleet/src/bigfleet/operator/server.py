@@ -35,7 +35,7 @@ from bigfleet.observe.tracing import open_spans
 from bigfleet.operator.bootstrap.template import ApiServer, BootstrapTemplate, Surroundings
 from bigfleet.operator.errors import TemplateError
 from bigfleet.operator.operator import ClusterOperator, Identity, OperatorEnvironment
-from bigfleet.operator.session.line import GrpcDial
+from bigfleet.operator.session.grpc_dial import GrpcDial
 from bigfleet.operator.settings import OperatorSettings
 from bigfleet.operator.watches import OperatorWatches
 from bigfleet.wire.tls import ClientTls
@@ -97,7 +97,9 @@ async def serve(
             unguessable=SystemRandom(),
             spans=spans,
         )
-        operator = ClusterOperator(Identity(settings.cluster_id, version), world, settings.knobs())
+        operator = ClusterOperator(
+            Identity(settings.cluster_id, version), world, settings.operator_config()
+        )
         watches = OperatorWatches(client, operator)
         election = LeaderElection(
             urgent,

@@ -116,7 +116,7 @@ class OperatorSettings(ProcessSettings):
         """The three files of mutual TLS; None for plaintext."""
         return TlsFiles.of(self.tls_cert, self.tls_key, self.tls_ca)
 
-    def knobs(self) -> OperatorConfig:
+    def operator_config(self) -> OperatorConfig:
         """What the parts are told."""
         return OperatorConfig(
             rhythm=SessionIntervals(rollup=self.rollup_interval),

@@ -26,7 +26,6 @@ from bigfleet.kube import (
 from bigfleet.kube.fleet import CAPACITY_REQUESTS
 from bigfleet.model import QuantityError, Resources, parse_resources
 from bigfleet.podcontroller.arrivals import ComingNodes
-from bigfleet.podcontroller.claims import ClaimBook, MissingClaimError, any_exists
 from bigfleet.podcontroller.demand import PodRole, verdict
 from bigfleet.podcontroller.errors import UnsupportedClaimError
 from bigfleet.podcontroller.notices import UNSUPPORTED, PodNotices
@@ -41,6 +40,7 @@ from bigfleet.podcontroller.pods import (
 )
 from bigfleet.podcontroller.request import Document, request_name, translate
 from bigfleet.podcontroller.requirements import as_documents, tolerations_of
+from bigfleet.podcontroller.resource_claims import ClaimBook, MissingClaimError, any_exists
 from bigfleet.podcontroller.stuck import StuckPods, is_met, second_name, second_of
 from bigfleet.wire.backoff import Backoff
 

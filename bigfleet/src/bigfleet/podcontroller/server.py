@@ -33,7 +33,6 @@ from bigfleet.kube.objects import NODES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURC
 from bigfleet.observe.pages import component_routes, serve_pages
 from bigfleet.observe.podcontroller import PodControllerMetrics
 from bigfleet.podcontroller.arrivals import ComingNodes
-from bigfleet.podcontroller.claims import ClaimBook, device_classes
 from bigfleet.podcontroller.controller import READ_REQUESTS, PodController
 from bigfleet.podcontroller.notices import PodNotices
 from bigfleet.podcontroller.ownership import NodeOwnership
@@ -46,6 +45,7 @@ from bigfleet.podcontroller.pods import (
     WatchedNode,
 )
 from bigfleet.podcontroller.request import OWNED_BY_POD
+from bigfleet.podcontroller.resource_claims import ClaimBook, device_classes
 from bigfleet.podcontroller.settings import PodControllerSettings
 from bigfleet.podcontroller.stuck import StuckPods
 from bigfleet.wire.backoff import Backoff

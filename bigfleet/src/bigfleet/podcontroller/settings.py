@@ -11,7 +11,7 @@ from pydantic_settings import NoDecode
 
 from bigfleet.observe.addresses import ALLOW_PLAINTEXT_PAGES, Pages, check_pages
 from bigfleet.observe.settings import Duration, ProcessSettings, listed_texts
-from bigfleet.podcontroller.claims import device_classes
+from bigfleet.podcontroller.resource_claims import device_classes
 
 
 def _listed_mappings(value: object) -> object:

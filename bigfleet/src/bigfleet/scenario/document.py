@@ -3,7 +3,7 @@
 The format is part of the specification of the engine: a record stands for `count` machines, a
 need for one row of one cluster's demand. Missing keys have their obvious defaults, an unknown one
 is an error, and every error is one line that names the file, the place and the value. How a
-scenario becomes columns is told in `world`.
+scenario becomes columns is described in `state`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
     machines        a machine's record as a value, or refused; stamps as shard_metadata; and back
     needs           rows of demand as values, and back
+    taints          taints and tolerations, also those of an earlier release
     rollup_limits   how large a roll-up may be, read off its bytes
     session         a cluster's stream to its shard, and the pauses between two
     channel         the options of every client channel of ours

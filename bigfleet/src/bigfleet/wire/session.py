@@ -1,6 +1,6 @@
 """The operator's end of a session: one stream to a shard, and the pauses between two of them.
 
-A line is cut or ends once, and a caller that waits on it then gets a LineClosedError with the
+A stream is cut or ends once, and a caller that waits on it then gets a StreamClosedError with the
 status. It is the status the shard gave: where a write fails because the stream has ended, the
 library puts one of its own in its place (grpc/grpc issue 36066).
 """
@@ -32,8 +32,8 @@ _T = TypeVar("_T")
 _Call = grpc.aio.StreamStreamCall[bytes, pb.ShardMessage]
 
 
-class LineClosedError(Exception):
-    """The line has ended. `code` is the name of the gRPC status, as in `ABORTED`."""
+class StreamClosedError(Exception):
+    """The stream has ended. `code` is the name of the gRPC status, as in `ABORTED`."""
 
     def __init__(self, code: str, text: str = "") -> None:
         super().__init__(f"{code}: {text}" if text else code)
@@ -41,8 +41,8 @@ class LineClosedError(Exception):
         self.text = text
 
 
-class Line(Protocol):
-    """One session's transport, seen from the cluster. It ends once, with a LineClosedError."""
+class SessionStream(Protocol):
+    """One session's transport, seen from the cluster. It ends once, with a StreamClosedError."""
 
     async def send(self, message: pb.OperatorMessage) -> None:
         """Hand over a frame; returns when the transport has taken it."""
@@ -106,15 +106,15 @@ class ComparisonSupport:
         self._unanswered = 0
 
 
-def open_line(channel: grpc.aio.Channel) -> GrpcLine:
+def open_session_stream(channel: grpc.aio.Channel) -> GrpcSessionStream:
     """A new stream on a connection."""
     start: grpc.aio.StreamStreamMultiCallable[bytes, pb.ShardMessage] = channel.stream_stream(
         METHOD, None, pb.ShardMessage.FromString
     )
-    return GrpcLine(start())
+    return GrpcSessionStream(start())
 
 
-class GrpcLine:
+class GrpcSessionStream:
     """One stream.
 
     Who is cancelled while it reads or writes does not cancel the stream with it, as the library
@@ -164,7 +164,7 @@ class GrpcLine:
         if message is None:
             # What the library hands over instead of bytes that are not a message. The call goes on.
             self.drop()
-            raise LineClosedError("INTERNAL", "a frame of the shard cannot be decoded")
+            raise StreamClosedError("INTERNAL", "a frame of the shard cannot be decoded")
         ended = await self._ended()
         if ended.code == "OK":
             return None
@@ -177,7 +177,7 @@ class GrpcLine:
                 await self._call.done_writing()
                 while await self.receive() is not None:
                     pass
-        except (TimeoutError, LineClosedError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        except (TimeoutError, StreamClosedError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
             pass
         self.drop()
 
@@ -197,13 +197,13 @@ class GrpcLine:
         if text != LOST_STATUS and not self._status.done():
             self._status.set_result((code.name, text))
 
-    async def _ended(self) -> LineClosedError:
+    async def _ended(self) -> StreamClosedError:
         await self._call.code()
         try:
             async with asyncio.timeout(_STATUS_SECONDS):
-                return LineClosedError(*await asyncio.shield(self._status))
+                return StreamClosedError(*await asyncio.shield(self._status))
         except TimeoutError:
-            return LineClosedError("INTERNAL", LOST_STATUS)
+            return StreamClosedError("INTERNAL", LOST_STATUS)
 
 
 def _at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:

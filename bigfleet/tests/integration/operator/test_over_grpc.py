@@ -16,7 +16,7 @@ from bigfleet.model import MachineState, Profile
 from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.observe.process import SystemClock
 from bigfleet.operator.operator import ClusterOperator, Identity, OperatorEnvironment
-from bigfleet.operator.session.line import GrpcDial
+from bigfleet.operator.session.grpc_dial import GrpcDial
 from bigfleet.operator.watches import OperatorWatches
 from bigfleet.shard.operators.grpc_server import SERVICE, add_sessions
 from bigfleet.wire.server import WireServer

@@ -8,7 +8,7 @@ import grpc.aio
 import pytest
 
 from bigfleet.wire.channel import open_channel
-from bigfleet.wire.session import GrpcLine, LineClosedError, open_line
+from bigfleet.wire.session import GrpcSessionStream, StreamClosedError, open_session_stream
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
@@ -27,7 +27,7 @@ async def _refusing(frames: AsyncIterator[bytes], context: Context) -> AsyncIter
         yield b""
 
 
-async def _talk(line: GrpcLine) -> None:
+async def _talk(line: GrpcSessionStream) -> None:
     while True:
         await line.send(pb.OperatorMessage(reclaim_ack=pb.ReclaimAck(instruction_id="a" * 100)))
 
@@ -48,10 +48,10 @@ async def _serve(
 async def test_a_frame_nobody_can_decode_ends_the_line_instead_of_deafening_it() -> None:
     server, address = await _serve(_gibberish)
     async with open_channel(address, None) as channel:
-        line = open_line(channel)
+        line = open_session_stream(channel)
         await line.send(pb.OperatorMessage(hello=pb.Hello(cluster_id="c-1")))
         async with asyncio.timeout(10):
-            with pytest.raises(LineClosedError, match="cannot be decoded") as ended:
+            with pytest.raises(StreamClosedError, match="cannot be decoded") as ended:
                 await line.receive()
         assert ended.value.code == "INTERNAL"
     await server.stop(None)
@@ -61,7 +61,7 @@ async def test_a_refusal_is_told_as_it_was_said_to_who_is_writing() -> None:
     server, address = await _serve(_refusing)
     async with open_channel(address, None) as channel, asyncio.timeout(20):
         for _ in range(30):
-            with pytest.raises(LineClosedError, match="another's") as ended:
-                await _talk(open_line(channel))
+            with pytest.raises(StreamClosedError, match="another's") as ended:
+                await _talk(open_session_stream(channel))
             assert ended.value.code == "PERMISSION_DENIED"
     await server.stop(None)

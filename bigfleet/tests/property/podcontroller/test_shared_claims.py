@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from bigfleet.kube import Change, ChangeKind
-from bigfleet.podcontroller.claims import ClaimBook, PodKey
 from bigfleet.podcontroller.errors import UnsupportedClaimError
 from bigfleet.podcontroller.pods import DemandPod, ResourceClaim, ResourceClaimTemplate
+from bigfleet.podcontroller.resource_claims import ClaimBook, PodKey
 from kubeobjects import Document, claim, claim_template, exactly, pod, read
 
 RESOURCE = "example.com/device"

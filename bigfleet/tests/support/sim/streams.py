@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from google.protobuf.message import DecodeError
 
-from bigfleet.wire.session import LineClosedError
+from bigfleet.wire.session import StreamClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from sim.network import NOWHERE, Network
 from sim.process import Process
@@ -245,7 +245,7 @@ Serve = Callable[[ShardEnd], Awaitable[None]]
 
 
 class OperatorEnd:
-    """`bigfleet.wire.session.Line` over a connection."""
+    """`bigfleet.wire.session.SessionStream` over a connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -286,9 +286,9 @@ class OperatorEnd:
         """Cut it at once."""
         self._connection.break_now("CANCELLED", "the operator is gone")
 
-    def _closed(self) -> LineClosedError:
+    def _closed(self) -> StreamClosedError:
         code, text = self._connection.status
-        return LineClosedError(*(("UNAVAILABLE", "broken") if code == "OK" else (code, text)))
+        return StreamClosedError(*(("UNAVAILABLE", "broken") if code == "OK" else (code, text)))
 
 
 class Dialling:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bigfleet.coordinator.leadership.leader_state import LeaderState
-from bigfleet.coordinator.leadership.rebalancer import NoRebalancer
+from bigfleet.coordinator.leadership.ports import NoRebalancer
 from bigfleet.coordinator.reports.instructions import EndedInstruction
 from bigfleet.coordinator.server import listings
 from bigfleet.coordinator.state import AssignDomain, RemoveShard, UnassignDomain

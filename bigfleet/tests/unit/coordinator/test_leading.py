@@ -10,7 +10,7 @@ import pytest
 
 from bigfleet.coordinator.errors import NotLeaderError, WriteFailedError
 from bigfleet.coordinator.leadership.leader_state import LeaderState
-from bigfleet.coordinator.leadership.rebalancer import NoRebalancer
+from bigfleet.coordinator.leadership.ports import NoRebalancer
 from bigfleet.coordinator.state import (
     AssignDomain,
     BindCluster,

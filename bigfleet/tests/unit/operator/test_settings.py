@@ -17,7 +17,7 @@ GOOD = {"cluster_id": "c-1", "shard_addr": "shard:7780", "bootstrap_template": "
 def test_little_is_needed_and_the_rest_has_its_promised_default() -> None:
     settings = OperatorSettings.load(GOOD)
     assert settings.metrics_addr == "127.0.0.1:8770"
-    assert settings.knobs().rhythm.rollup == 10
+    assert settings.operator_config().rhythm.rollup == 10
     assert (settings.qps, settings.burst, settings.ack_concurrency) == (200, 400, 64)
     assert settings.tls_files() is None
     assert settings.replica
@@ -47,10 +47,12 @@ def test_what_cannot_work_is_refused_in_one_line(change: dict[str, Any], words: 
 
 
 def test_new_machines_are_amd64_and_linux_unless_told_otherwise() -> None:
-    knobs = OperatorSettings.load(GOOD).knobs()
-    assert (knobs.default_arch, knobs.default_os) == ("amd64", "linux")
-    knobs = OperatorSettings.load({**GOOD, "default_arch": "arm64", "default_os": "any"}).knobs()
-    assert (knobs.default_arch, knobs.default_os) == ("arm64", "")
+    config = OperatorSettings.load(GOOD).operator_config()
+    assert (config.default_arch, config.default_os) == ("amd64", "linux")
+    config = OperatorSettings.load(
+        {**GOOD, "default_arch": "arm64", "default_os": "any"}
+    ).operator_config()
+    assert (config.default_arch, config.default_os) == ("arm64", "")
 
 
 @pytest.mark.parametrize("missing", ["cluster_id", "shard_addr"])

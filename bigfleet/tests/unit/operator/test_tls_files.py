@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from bigfleet.operator.server import tell_expiry
-from bigfleet.operator.session.line import GrpcDial
+from bigfleet.operator.session.grpc_dial import GrpcDial
 from bigfleet.wire.tls import LOOK_EVERY_SECONDS, ClientTls
 from certificates import no_file_handles, write_files
 from sim.loop import virtual_loop
@@ -51,8 +51,10 @@ def test_the_next_line_uses_files_that_were_noticed_meanwhile(
         used.append(credentials)
         return Channel()
 
-    monkeypatch.setattr("bigfleet.operator.session.line.open_channel", opened)
-    monkeypatch.setattr("bigfleet.operator.session.line.open_line", lambda channel: channel)
+    monkeypatch.setattr("bigfleet.operator.session.grpc_dial.open_channel", opened)
+    monkeypatch.setattr(
+        "bigfleet.operator.session.grpc_dial.open_session_stream", lambda channel: channel
+    )
 
     async def scene() -> None:
         ca = trustme.CA()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import grpc
 import pytest
 
-from bigfleet.wire.session import LOST_STATUS, GrpcLine, LineClosedError, SessionBackoff
+from bigfleet.wire.session import LOST_STATUS, GrpcSessionStream, SessionBackoff, StreamClosedError
 from sim.loop import virtual_loop
 
 Status = tuple[grpc.StatusCode, str]
@@ -48,13 +48,13 @@ def ending(*statuses: Status, later: Status | None = None) -> tuple[str, str, fl
 
     async def scene() -> tuple[str, str, float]:
         loop, call = asyncio.get_running_loop(), Call()
-        line = GrpcLine(cast(Any, call))
+        line = GrpcSessionStream(cast(Any, call))
         for status in statuses:
             call.ends(status)
         if later is not None:
             loop.call_later(0.5, call.ends, later)
         began = loop.time()
-        with pytest.raises(LineClosedError) as ended:
+        with pytest.raises(StreamClosedError) as ended:
             await line.send_bytes(b"x")
         return ended.value.code, ended.value.text, loop.time() - began
 

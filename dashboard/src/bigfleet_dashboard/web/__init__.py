@@ -1,7 +1,7 @@
 """What browsers and programs are given: the page, a JSON API, live events.
 
-answering  JSON with an ETag, compressed where that helps; errors as {"error"}
-guarding   who may send requests and under which host name; headers that every answer carries
+responses  JSON with an ETag, compressed where that helps; errors as {"error"}
+auth       who may send requests and under which host name; headers that every answer carries
 events     news for open pages, with a bounded queue each
 views      documents of the API, made of the state
 api        what is asked for by which address

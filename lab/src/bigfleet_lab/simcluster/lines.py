@@ -1,4 +1,4 @@
-"""Lines over gRPC. Many clusters share a connection, each with a stream of its own.
+"""Streams over gRPC. Many clusters share a connection, each with a stream of its own.
 
 With TLS a certificate stands for one cluster; a path with `{cluster}` in it names one per cluster,
 and then each cluster has its own connection.
@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 
 from bigfleet.wire.channel import open_channel
-from bigfleet.wire.session import GrpcLine, open_line
+from bigfleet.wire.session import GrpcSessionStream, open_session_stream
 from bigfleet.wire.tls import TlsFiles
 
 STREAMS_PER_CHANNEL: Final = 64
@@ -41,7 +41,7 @@ def _read(files: TlsFiles | None) -> grpc.ChannelCredentials | None:
 
 
 class GrpcDial:
-    """Lines to a shard at an address."""
+    """Streams to a shard at an address."""
 
     def __init__(
         self, address: str, credentials: Credentials | None = None, *, per_cluster: bool = False
@@ -53,8 +53,8 @@ class GrpcDial:
         self._place: dict[str, int] = {}
         self._places = itertools.count()
 
-    async def __call__(self, cluster_id: str) -> GrpcLine:
-        """A new line on the cluster's connection, which is dialled when first used."""
+    async def __call__(self, cluster_id: str) -> GrpcSessionStream:
+        """A new stream on the cluster's connection, which is dialled when first used."""
         place = self._place.get(cluster_id)
         if place is None:
             place = self._place[cluster_id] = next(self._places)
@@ -63,7 +63,7 @@ class GrpcDial:
         if channel is None:
             channel = open_channel(self._address, self._credentials(cluster_id))
             self._channels[name] = channel
-        return open_line(channel)
+        return open_session_stream(channel)
 
     async def close(self) -> None:
         """All connections end."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from google.protobuf.message import DecodeError
 
-from bigfleet.wire.session import LineClosedError
+from bigfleet.wire.session import StreamClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 _DEPTH = 64
@@ -41,7 +41,7 @@ class MemoryLine:
         self._up: asyncio.Queue[pb.OperatorMessage | None] = asyncio.Queue()
         self._down: asyncio.Queue[pb.ShardMessage] = asyncio.Queue(_DEPTH)
         self._ended = asyncio.Event()
-        self._end: LineClosedError | None = None
+        self._end: StreamClosedError | None = None
         self._cut = False
 
     async def send(self, message: pb.OperatorMessage) -> None:
@@ -85,7 +85,7 @@ class MemoryLine:
         """What the cluster sent; None at its end. A cut line is an error, not an end."""
         message = await self._up.get()
         if message is None and self._cut:
-            raise LineClosedError("CANCELLED", "the line was cut")
+            raise StreamClosedError("CANCELLED", "the line was cut")
         return message
 
     async def offer(self, message: pb.ShardMessage) -> None:
@@ -101,17 +101,17 @@ class MemoryLine:
             putting.cancel()
             ending.cancel()
         if not taken:
-            raise self._end or LineClosedError("OK")
+            raise self._end or StreamClosedError("OK")
 
     def end(self, code: str = "OK", text: str = "") -> None:
         """The shard's word on how it ended; the first one stands."""
         if not self._ended.is_set():
-            self._end = None if code == "OK" else LineClosedError(code, text)
+            self._end = None if code == "OK" else StreamClosedError(code, text)
             self._ended.set()
 
     def _check(self) -> None:
         if self._ended.is_set():
-            raise self._end or LineClosedError("OK", "the shard ended the session")
+            raise self._end or StreamClosedError("OK", "the shard ended the session")
 
     async def _or_end(self, queue: asyncio.Queue[pb.ShardMessage]) -> pb.ShardMessage | None:
         """The next of the queue; None when the line ended and the queue is empty."""

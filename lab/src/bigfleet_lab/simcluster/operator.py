@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from random import Random
 
-from bigfleet.wire.session import LineClosedError, SessionBackoff
+from bigfleet.wire.session import SessionBackoff, StreamClosedError
 from bigfleet_lab.simcluster.cluster import SimCluster
 from bigfleet_lab.simcluster.demand_changes import Curve, Step
 from bigfleet_lab.simcluster.ports import Dial
@@ -52,7 +52,7 @@ class SimOperator:
         code, text = "OK", ""
         try:
             await session.run()
-        except LineClosedError as error:
+        except StreamClosedError as error:
             code, text = error.code, error.text
         finally:
             self.session = None

@@ -1,4 +1,4 @@
-"""What a simulated cluster needs from outside: time, and a line to its shard.
+"""What a simulated cluster needs from outside: time, and a stream to its shard.
 
 Waiting is asyncio's, so a simulation brings its own event loop; chance is a `random.Random` that
 is passed in.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bigfleet.wire.session import Line
+from bigfleet.wire.session import SessionStream
 
 
 class Clock(Protocol):
@@ -24,12 +24,12 @@ class Clock(Protocol):
 
 
 class Dial(Protocol):
-    """Opens lines. Nothing is sent before the first frame, so a dead shard shows itself there."""
+    """Opens streams. Nothing is sent before the first frame, so a dead shard shows itself there."""
 
-    async def __call__(self, cluster_id: str) -> Line:
-        """A new line for a cluster."""
+    async def __call__(self, cluster_id: str) -> SessionStream:
+        """A new stream for a cluster."""
         ...
 
     async def close(self) -> None:
-        """No more lines."""
+        """No more streams."""
         ...

@@ -14,7 +14,7 @@ import contextlib
 from collections import deque
 from typing import Final
 
-from bigfleet.wire.session import ComparisonSupport, Line
+from bigfleet.wire.session import ComparisonSupport, SessionStream
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import PROTOCOL
 from bigfleet_lab.simcluster.cluster import SimCluster
@@ -28,8 +28,8 @@ _UNANSWERED_KEPT: Final = 64
 class Session:
     """One stream, from Hello to its end."""
 
-    def __init__(self, cluster: SimCluster, line: Line) -> None:
-        self._cluster, self._line = cluster, line
+    def __init__(self, cluster: SimCluster, stream: SessionStream) -> None:
+        self._cluster, self._stream = cluster, stream
         self._outbox: deque[pb.OperatorMessage] = deque()
         self._raw: deque[bytes] = deque()
         self._work = asyncio.Event()
@@ -46,10 +46,10 @@ class Session:
         """Set once the shard has shown that it does."""
 
     async def run(self) -> None:
-        """Until the stream ends; a LineClosedError says how, if not in order."""
+        """Until the stream ends; a StreamClosedError says how, if not in order."""
         cluster = self._cluster
         cluster.stats.sessions_opened += 1
-        await self._line.send(self._hello())
+        await self._stream.send(self._hello())
         cluster.attach(self.post)
         cluster.on_demand_change.append(self._changed.set)
         cluster.on_node_change.append(self._node_news.set)
@@ -91,8 +91,8 @@ class Session:
         self._work.set()
 
     def drop(self) -> None:
-        """Cut the line."""
-        self._line.drop()
+        """Cut the stream."""
+        self._stream.drop()
 
     def wake(self) -> None:
         """Faults changed: look again at what may be sent."""
@@ -103,7 +103,7 @@ class Session:
     async def _read(self) -> None:
         while True:
             await self._cluster.faults.may_read()
-            message = await self._line.receive()
+            message = await self._stream.receive()
             if message is None:
                 return
             if message.WhichOneof("payload") == "ack":
@@ -118,12 +118,12 @@ class Session:
             while self._raw or (self._sendable() and not self._cluster.faults.silent):
                 if self._raw:
                     self._cluster.stats.garbage_sent += 1
-                    await self._line.send_bytes(self._raw.popleft())
+                    await self._stream.send_bytes(self._raw.popleft())
                 elif self._outbox:
-                    await self._line.send(self._outbox.popleft())
+                    await self._stream.send(self._outbox.popleft())
                 else:
                     self._rollup_due = False
-                    await self._line.send(self._rollup())
+                    await self._stream.send(self._rollup())
 
     async def _beat(self) -> None:
         """Roll-ups: at once, then regularly, and a moment after demand changed."""

@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from bigfleet.wire.session import LineClosedError
+from bigfleet.wire.session import StreamClosedError
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_api.v1alpha1 import shard_pb2_grpc as rpc
@@ -144,7 +144,7 @@ async def test_a_line_whose_reader_was_stopped_still_ends_in_order() -> None:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
         await line.close()
-        with pytest.raises(LineClosedError) as raised:
+        with pytest.raises(StreamClosedError) as raised:
             await line.send(pb.OperatorMessage())
         assert raised.value.code == "OK"
         await dial.close()

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from bigfleet.model import Profile, Requirement, RequirementOperator
-from bigfleet.wire.session import LineClosedError
+from bigfleet.wire.session import StreamClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster import Behaviour, SimOperator, Workload
 from bigfleet_lab.simcluster.behaviour import Span
@@ -389,7 +389,7 @@ def test_a_line_that_was_cut_is_an_error_for_the_shard_too() -> None:
         await shard.frame("rollup")
         stream = shard.streams[-1]
         operator.disconnect()
-        with pytest.raises(LineClosedError) as raised:
+        with pytest.raises(StreamClosedError) as raised:
             await stream.send(pb.ShardMessage())
         assert raised.value.code == "CANCELLED"
         await shard.frame("hello", 2)

@@ -2,5 +2,5 @@
 
 leader_state   what one leadership holds in memory; writes commands through the store
 election_loop  campaigns, leads until the leadership is lost, backs off, campaigns again
-rebalancer     the port through which a leader drives `rebalance`
+ports          `Rebalancer`, the port through which a leader drives `rebalance`
 """

@@ -61,7 +61,7 @@ class RebalanceCounts(Protocol):
 
 
 class FleetRebalancer:
-    """The loop behind `leadership.rebalancer.Rebalancer`; one for the life of a process."""
+    """The loop behind `leadership.ports.Rebalancer`; one for the life of a process."""
 
     def __init__(self, offload: Offload, counts: RebalanceCounts) -> None:
         self._offload, self._counts = offload, counts
@@ -134,42 +134,42 @@ class FleetRebalancer:
 
     async def look(self, leader_state: LeaderState) -> None:
         """Move along whatever can be, and instruct the shards that have something to do."""
-        course = self._of(leader_state)
-        course.watch_registry()
-        for move in course.looked_at():
+        tracker = self._of(leader_state)
+        tracker.watch_registry()
+        for move in tracker.looked_at():
             try:
-                await self._follow(course, move)
+                await self._follow(tracker, move)
             except RefusalError as error:
                 # The tables say something else by now; the others need not wait for it.
                 _log.warning("a step was refused: %s", error, extra={"move": move.id})
 
-    async def _follow(self, course: MoveTracker, move: Move) -> None:
-        words = course.take_words(move.id)
+    async def _follow(self, tracker: MoveTracker, move: Move) -> None:
+        words = tracker.take_words(move.id)
         for _ in range(_MOST_STEPS):
-            sides = course.side(move.donor, move), course.side(move.recipient, move)
-            verdict = advance(move, *sides, words, course.context(move))
+            sides = tracker.side(move.donor, move), tracker.side(move.recipient, move)
+            verdict = advance(move, *sides, words, tracker.context(move))
             if verdict.step is None:
-                course.tell(move, verdict.orders)
+                tracker.tell(move, verdict.orders)
                 return
             # Whatever it was told does not hold any more.
-            course.tell(move, ())
+            tracker.tell(move, ())
             try:
-                changes = await course.leader_state.apply(verdict.step)
+                changes = await tracker.leader_state.apply(verdict.step)
             except (CoordinatorError, RefusalError):
-                course.put_back(move.id, words)
+                tracker.put_back(move.id, words)
                 raise
             words = []
-            before, move = move, course.leader_state.state.moves[move.id]
+            before, move = move, tracker.leader_state.state.moves[move.id]
             if changes:
-                self._count(course, before, move)
+                self._count(tracker, before, move)
 
-    def _count(self, course: MoveTracker, before: Move, after: Move) -> None:
+    def _count(self, tracker: MoveTracker, before: Move, after: Move) -> None:
         if after.phase is before.phase:
             return
-        tier, now = after.tier.value, course.leader_state.clock.now()
+        tier, now = after.tier.value, tracker.leader_state.clock.now()
         match after.phase:
             case MovePhase.DONOR_RELEASED:
-                course.released.add(after.id)
+                tracker.released.add(after.id)
             case MovePhase.RECIPIENT_ADOPTED:
                 self._counts.machines_moved(tier, len(after.machine_ids))
                 self._counts.adopted(max(0.0, (now - after.escalated_at) / _NS))
@@ -192,9 +192,9 @@ class FleetRebalancer:
             },
         )
 
-    async def _sweep_up(self, course: MoveTracker) -> None:
+    async def _sweep_up(self, tracker: MoveTracker) -> None:
         """Forget moves that are over, that no shard holds and no shard will report again."""
-        now, state = course.leader_state.clock.now(), course.leader_state.state
+        now, state = tracker.leader_state.clock.now(), tracker.leader_state.state
         over = sorted(
             (move for move in state.moves.values() if move.phase.is_over),
             key=lambda move: move.updated_at,
@@ -206,19 +206,19 @@ class FleetRebalancer:
             if move.phase is MovePhase.ABANDONED and move.recipient not in state.shards:
                 # Should it come back with the machines, the leader has to know whose they are.
                 kept = max(kept, rules.KEPT_FOR_THE_GONE_SECONDS if move.machine_ids else 0.0)
-            if now - move.updated_at > kept * _NS and not course.is_held(move.id):
+            if now - move.updated_at > kept * _NS and not tracker.is_held(move.id):
                 gone.append(move.id)
         if gone:
-            await course.leader_state.apply(ForgetMoves(tuple(gone)))
-            course.forget(gone)
+            await tracker.leader_state.apply(ForgetMoves(tuple(gone)))
+            tracker.forget(gone)
 
     # -- rounds ----------------------------------------------------------------------------------
 
     async def begin_round(self, leader_state: LeaderState) -> None:
         """Plan moves and write them down; the next look begins them."""
-        course = self._of(leader_state)
+        tracker = self._of(leader_state)
         began = leader_state.clock.monotonic()
-        planned = await self._plan(course, began)
+        planned = await self._plan(tracker, began)
         for one in planned.suppressed:
             self._counts.move_suppressed(one.reason)
         if planned.moves:
@@ -228,10 +228,10 @@ class FleetRebalancer:
             _log.info("moves planned", extra={"moves": len(planned.moves)})
         self._last_took = leader_state.clock.monotonic() - began
         self._counts.sweep(self._last_took)
-        await self._sweep_up(course)
+        await self._sweep_up(tracker)
 
-    async def _plan(self, course: MoveTracker, seconds: float) -> RebalancePlan:
-        leader_state = course.leader_state
+    async def _plan(self, tracker: MoveTracker, seconds: float) -> RebalancePlan:
+        leader_state = tracker.leader_state
         state = leader_state.state
         fresh = [
             one for one in leader_state.reports if seconds - one.seconds <= rules.STALE_SECONDS
@@ -254,7 +254,7 @@ class FleetRebalancer:
 
         def work() -> RebalancePlan:
             views = self._reader.views(fresh)
-            return plan(self._reader.catalogue, views, known, lambda: f"m-{course.mint()}")
+            return plan(self._reader.catalogue, views, known, lambda: f"m-{tracker.mint()}")
 
         return await self._offload(work)
 

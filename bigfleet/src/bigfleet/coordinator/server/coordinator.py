@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from bigfleet.coordinator.leadership.election_loop import Duty, ElectionLoop
 from bigfleet.coordinator.leadership.leader_state import LeaderState
-from bigfleet.coordinator.leadership.rebalancer import NoRebalancer, Rebalancer
+from bigfleet.coordinator.leadership.ports import NoRebalancer, Rebalancer
 from bigfleet.coordinator.reports.assignments import ReportReply
 from bigfleet.coordinator.server.report_handler import clear_addresses, handle_report
 from bigfleet.coordinator.state import Command, SetQuota

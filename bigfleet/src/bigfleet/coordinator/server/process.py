@@ -17,7 +17,7 @@ from typing import Final
 
 from bigfleet.coordinator.leadership.election_loop import Duty
 from bigfleet.coordinator.leadership.leader_state import LeaderState
-from bigfleet.coordinator.leadership.rebalancer import Rebalancer
+from bigfleet.coordinator.leadership.ports import Rebalancer
 from bigfleet.coordinator.rebalance import FleetRebalancer
 from bigfleet.coordinator.server.coordinator import Coordinator, CoordinatorEnvironment
 from bigfleet.coordinator.server.service import SERVICE, add_coordinator

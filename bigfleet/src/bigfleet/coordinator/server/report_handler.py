@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from bigfleet.coordinator.errors import WriteFailedError
 from bigfleet.coordinator.leadership.leader_state import LeaderState
-from bigfleet.coordinator.leadership.rebalancer import Rebalancer
+from bigfleet.coordinator.leadership.ports import Rebalancer
 from bigfleet.coordinator.reports.assignments import ReportReply
 from bigfleet.coordinator.state import AddShard, ContactClusters, ForgetAddress
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb

@@ -1,4 +1,4 @@
-"""Heads: what a row chooses among in one step.
+"""Heads: the candidates among which a row chooses in one step.
 
 There is one head per bucket of interchangeable machines, its next available one, and one for each
 machine that is reserved for the row. In the domain of a gang on a topology column (its rack) every

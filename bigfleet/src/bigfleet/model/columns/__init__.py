@@ -2,6 +2,11 @@
 
 One row per machine or need in typed arrays, text interned to integers, machines of the same
 attributes sharing a class. These are values: a receiver only reads them.
+
+    machines  one row per machine
+    classes   attributes that machines share; offerings and pools
+    demand    one row per need
+    symbols   texts as integers
 """
 
 from bigfleet.model.columns.classes import ClassTable, Offering, Pool

@@ -1,8 +1,8 @@
 """Everything a coordinator counts.
 
-    storing      leadership, state writes, the store, exports
-    serving      shards, instructions, moves between shards, refused callers
-    metrics      `CoordinatorMetrics`, which is all of it
+    store_metrics    leadership, state writes, the store, exports
+    request_metrics  shards, instructions, moves between shards, refused callers
+    metrics          `CoordinatorMetrics`, which is all of it
 
 Parts of a coordinator call plain methods; only this package knows the metrics library.
 """

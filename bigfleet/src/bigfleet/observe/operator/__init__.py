@@ -1,8 +1,8 @@
 """Everything an operator counts.
 
-demanding    roll-ups, acknowledgements, the session
-writing      UpcomingNodes, bootstrap data, drains, evictions
-metrics      `OperatorMetrics`, which is all of it
+demand_metrics  roll-ups, acknowledgements, the session
+write_metrics   UpcomingNodes, bootstrap data, drains, evictions
+metrics         `OperatorMetrics`, which is all of it
 """
 
 from bigfleet.observe.operator.metrics import OperatorMetrics

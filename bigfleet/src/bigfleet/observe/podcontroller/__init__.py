@@ -1,4 +1,4 @@
-"""Everything a pod controller counts."""
+"""Everything a pod controller counts: `metrics`."""
 
 from bigfleet.observe.podcontroller.metrics import PodControllerMetrics
 

@@ -1,11 +1,12 @@
 """Everything a shard counts.
 
-    deciding     cycles and their phases, actions decided, rails
-    executing    how actions ended, how long machines took
-    reconciling  providers: calls, losses, refused records
-    attending    operator sessions, roll-ups, and the coordinator
-    fleet        inventory, demand, shortfalls and spend of the last cycle, computed when scraped
-    metrics      `ShardMetrics`, which is all of it
+    cycle_metrics     cycles and their phases, actions decided, rails
+    action_metrics    how actions ended, how long machines took
+    provider_metrics  providers: calls, losses, refused records
+    session_metrics   operator sessions, roll-ups, and the coordinator
+    fleet             inventory, demand, shortfalls and spend of the last cycle, computed when
+                      scraped
+    metrics           `ShardMetrics`, which is all of it
 
 Parts of a shard call plain methods; only this package knows the metrics library.
 """

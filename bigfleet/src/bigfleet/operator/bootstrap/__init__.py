@@ -2,7 +2,7 @@
 
     template    a Jinja2 template in a sandbox, read at start, rendered per machine
     tokens      bootstrap tokens that end by themselves, kept as Secrets
-    answering   BootstrapRequest -> BootstrapBlobResponse
+    responder   BootstrapRequest -> BootstrapBlobResponse
 
 The data is opaque to everybody but the machine. Nothing of it is ever logged.
 """

@@ -164,7 +164,7 @@ class NodeBook:
             return None
         return pb.NodeObservations(nodes=[self._observe(self._nodes[n]) for n in names], full=full)
 
-    def phantoms(self, is_late: Callable[[str], bool]) -> int:
+    def count_late_nodes(self, is_late: Callable[[str], bool]) -> int:
         """Machines that should be Ready for a while and are not Ready."""
         return sum(
             1

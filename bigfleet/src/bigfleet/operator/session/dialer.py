@@ -9,7 +9,7 @@ from typing import Protocol
 
 from bigfleet.operator.ports import Dial
 from bigfleet.operator.session.session import SessionDelegate, SessionIntervals, ShardSession
-from bigfleet.wire.session import LineClosedError, SessionBackoff
+from bigfleet.wire.session import SessionBackoff, StreamClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 _log = logging.getLogger(__name__)
@@ -89,12 +89,12 @@ class Connection:
             await self._dial.close()
 
     async def _converse(self) -> tuple[bool, str, str]:
-        line = await self._dial()
-        session = self.session = ShardSession(self._host, line, self._rhythm)
+        stream = await self._dial()
+        session = self.session = ShardSession(self._host, stream, self._rhythm)
         code, text = "OK", ""
         try:
             await session.run()
-        except LineClosedError as error:
+        except StreamClosedError as error:
             code, text = error.code, error.text
         finally:
             self.session = None
@@ -102,8 +102,8 @@ class Connection:
                 self._listener.closed()
             if code == "OK":
                 # Also when we are stopped: the shard then knows that nothing is lost.
-                await line.close()
+                await stream.close()
             else:
-                line.drop()
+                stream.drop()
         self.last_end = f"{code}: {text}" if text else code
         return session.good, code, text

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from bigfleet.operator.demand.rollup import Built
-from bigfleet.wire.session import ComparisonSupport, Line, LineClosedError
+from bigfleet.wire.session import ComparisonSupport, SessionStream, StreamClosedError
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 OUTBOX: Final = 256
 GREETING_SECONDS: Final = 30.0
-"""How long a shard may take to answer the Hello; a line that stays silent is given up then."""
+"""How long a shard may take to answer the Hello; a stream that stays silent is given up then."""
 PROTOCOL: Final = "v1alpha1"
 
 
@@ -79,8 +79,10 @@ class SessionDelegate(Protocol):
 class ShardSession:
     """One stream."""
 
-    def __init__(self, host: SessionDelegate, line: Line, rhythm: SessionIntervals) -> None:
-        self._host, self._line, self._rhythm = host, line, rhythm
+    def __init__(
+        self, host: SessionDelegate, stream: SessionStream, rhythm: SessionIntervals
+    ) -> None:
+        self._host, self._stream, self._rhythm = host, stream, rhythm
         self._outbox: deque[pb.OperatorMessage] = deque()
         self._work = asyncio.Event()
         self._rollup_due = False
@@ -99,8 +101,8 @@ class ShardSession:
         self._knows_additions = asyncio.Event()
 
     async def run(self) -> None:
-        """Until the stream ends; a LineClosedError says how, if not in order."""
-        await self._line.send(pb.OperatorMessage(hello=self._host.hello()))
+        """Until the stream ends; a StreamClosedError says how, if not in order."""
+        await self._stream.send(pb.OperatorMessage(hello=self._host.hello()))
         tasks = [
             asyncio.ensure_future(work)
             for work in (self._read(), self._write(), self._beat(), self._observe())
@@ -134,13 +136,13 @@ class ShardSession:
     async def _read(self) -> None:
         try:
             async with asyncio.timeout(GREETING_SECONDS) as patience:
-                while (message := await self._line.receive()) is not None:
+                while (message := await self._stream.receive()) is not None:
                     self._hear(message)
                     if self.greeted:
                         patience.reschedule(None)
         except TimeoutError:
             words = f"the shard did not answer the Hello within {GREETING_SECONDS:g} s"
-            raise LineClosedError("DEADLINE_EXCEEDED", words) from None
+            raise StreamClosedError("DEADLINE_EXCEEDED", words) from None
 
     def _hear(self, message: pb.ShardMessage) -> None:
         if message.WhichOneof("payload") == "ack":
@@ -154,7 +156,7 @@ class ShardSession:
             self._work.clear()
             while self._outbox or self._rollup_due:
                 if self._outbox:
-                    await self._line.send(self._outbox.popleft())
+                    await self._stream.send(self._outbox.popleft())
                 else:
                     self._rollup_due = False
                     await self._send_rollup()
@@ -211,7 +213,7 @@ class ShardSession:
         built = self._host.roll_up(comparisons=not self._comparing.left_out)
         self._unanswered.append(built.timestamp)
         began = loop.time()
-        await self._line.send_bytes(built.frame)
+        await self._stream.send_bytes(built.frame)
         self._host.rolled_up(built, loop.time() - began)
 
     def _acknowledged(self, ack: pb.Acknowledgement) -> None:

@@ -2,15 +2,17 @@
 
     Provision   journal, Create
     Bootstrap   blob from the operator; then Configure
-    Reclaim,    journal, ReclaimInstruction; later, from the book of drains, Drain.
+    Reclaim,    journal, ReclaimInstruction; after the grace (`pending_drains`), Drain.
     Preempt     Without a session the Drain follows at once
     Keep        the instruction is cancelled
     Delete      Delete
 
 A step waits for one peer, an operator or a provider; an action that waits for two takes two steps.
 A step returns when it is done, or raises: ActionFailedError with the action's outcome, or a
-provider's error as it came. Deadlines, outcomes, taking back and freeing the machine are the
-pool's. When an action begins, the book already shows what was ordered.
+provider's error as it came. `executor` keeps the deadline; `settlement` counts the outcome, takes
+back what did not happen and frees the machine. When an action begins, the book already shows what
+was ordered. A Create that was never answered is not repeated here: `book_listener` waits for the
+provider's record of it.
 """
 
 from __future__ import annotations
@@ -181,7 +183,7 @@ class ActionSteps:
         order = attempt.order
         machine = self._expect(order, S.CONFIGURED)
         now = self._clock.monotonic()
-        grace = PendingDrain(
+        pending = PendingDrain(
             order=order,
             instruction_id=f"{self._means.chance.getrandbits(128):032x}",
             node=self._means.node_name(order.machine) or order.machine,
@@ -195,42 +197,42 @@ class ActionSteps:
             leaving=True,
             for_stamp=leaving.for_stamp,
             deadline_ns=self._clock.now() + order.grace_seconds * _NS,
-            instruction_id=grace.instruction_id,
+            instruction_id=pending.instruction_id,
             final=leaving.final,
         )
         await self._journal.remember(order.machine, entry)
         instruction = Instruction(
-            id=grace.instruction_id,
-            node=grace.node,
+            id=pending.instruction_id,
+            node=pending.node,
             grace_seconds=order.grace_seconds,
             preemptor_priority=order.priority if order.kind is ActionKind.PREEMPT else 0,
             reason=order.reclaim_cause,
         )
         if self._means.sessions.send_reclaim(order.cluster, instruction):
-            self._drains.add(grace)
+            self._drains.add(pending)
             return False
         level = logging.WARNING if order.kind is ActionKind.RECLAIM else logging.INFO
         keys = {"machine": order.machine, "cluster": order.cluster}
         _log.log(level, "reclaim fallback: no operator session", extra=keys)
-        self._drains.note(grace)
-        attempt.grace, attempt.drain = grace, True
+        self._drains.note(pending)
+        attempt.pending_drain, attempt.drain = pending, True
         return True
 
     async def _drain_again(self, attempt: Attempt) -> None:
         machine = self._expect(attempt.order, S.CONFIGURED)
-        if machine.leaving is None or attempt.grace is None:
+        if machine.leaving is None or attempt.pending_drain is None:
             raise ActionFailedError(
                 ExecutionOutcome.STALE_STATE, "it is not leaving any more", settled=True
             )
-        await self._drain(attempt, attempt.grace)
+        await self._drain(attempt, attempt.pending_drain)
 
-    async def _drain(self, attempt: Attempt, grace: PendingDrain) -> None:
+    async def _drain(self, attempt: Attempt, pending: PendingDrain) -> None:
         order = attempt.order
         client = self._client(order)
         self._book.start(order.machine, S.DRAINING)
-        self._watch.told_to_leave(order.machine, grace.since)
+        self._watch.told_to_leave(order.machine, pending.since)
         seconds = self._left(attempt)
-        call = client.drain(order.machine, self._drains.left(grace), seconds=seconds)
+        call = client.drain(order.machine, self._drains.left(pending), seconds=seconds)
         machine = await self._call(attempt, client, call)
         self._drains.remove(order.machine)
         if machine is None:
@@ -242,8 +244,10 @@ class ActionSteps:
         # Forgotten before it is called off: after a crash in between the operator still holds the
         # node, which is noticed and called off; the other way round it would be drained.
         await self._journal.forget(attempt.order.machine)
-        if attempt.grace is not None:
-            self._means.sessions.send_reclaim(attempt.order.cluster, attempt.grace.cancelled())
+        if attempt.pending_drain is not None:
+            self._means.sessions.send_reclaim(
+                attempt.order.cluster, attempt.pending_drain.cancelled()
+            )
 
     async def _delete(self, attempt: Attempt) -> None:
         order = attempt.order

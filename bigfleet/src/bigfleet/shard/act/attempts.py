@@ -33,7 +33,7 @@ class Attempt:
 
     order: Order
     cycle: int
-    grace: PendingDrain | None = None
+    pending_drain: PendingDrain | None = None
     """Of a Drain whose instruction was sent before, and of a Keep."""
     later: bool = False
     """The second half of a Reclaim or Preempt, after its grace."""

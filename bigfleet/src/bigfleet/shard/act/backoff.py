@@ -1,10 +1,10 @@
 """What went wrong, how long to keep off it, and what the next decision must know of it.
 
-Memories, none of which does anything by itself: how long a machine is left alone after an action
-on it failed, how long a provider that throttles gets no new Creates, which Creates fail again and
-again (`failing`), and the events that are folded into the carry of the next cycle (offerings that
-are out, clusters that cannot bootstrap, how long drains take). Waits double with every failure in a
-row, are spread by chance, and start over after a success.
+Memories, none of which does anything by itself: how long a machine is left alone after an action on
+it failed, how long a provider that throttles gets no new Creates, which Creates fail again and
+again (`providers.create_streaks`), and the events that are folded into the carry of the next cycle
+(offerings that are out, clusters that cannot bootstrap, how long drains take). Waits double with
+every failure in a row, are spread by chance, and start over after a success.
 
 | Create failed | its machine waits | beside that |
 | --- | --- | --- |

@@ -1,9 +1,9 @@
-"""The queue and the workers: every order that is taken ends in exactly one outcome.
+"""The queue and the workers: every order that is accepted ends in exactly one outcome.
 
-At most one action per machine, from the moment its order is taken until its outcome is counted:
-the book's hold. An order for a machine that is busy, has moved on since it was decided, or is left
-alone after a failure is not taken. A gang is taken whole or not at all. Whose turn it is is said in
-`waiting`, what an action does in `actions`, what its end means in `endings`.
+At most one action per machine: the book marks it busy from the moment its order is accepted until
+the outcome is counted. An order is dropped when its machine is busy, has moved on since it was
+decided, or is in back-off; the next cycle decides again. A gang is accepted whole or not at all.
+`fair_queue` says whose turn it is, `actions` what an action does, `settlement` what its end means.
 """
 
 from __future__ import annotations
@@ -145,10 +145,10 @@ class Executor:
             else:
                 accepted.extend(unit)
                 for order in unit:
-                    grace = None
+                    pending = None
                     if order.kind is ActionKind.KEEP:
-                        grace = self.drains.remove(order.machine)
-                    self._queue.put(Attempt(order, cycle, grace))
+                        pending = self.drains.remove(order.machine)
+                    self._queue.put(Attempt(order, cycle, pending))
         self._count(accepted, dropped, deduped)
         self._means.traces.decided(accepted, cycle)
         return EnqueueResult(accepted, dropped, deduped)
@@ -158,7 +158,7 @@ class Executor:
         if len(machines) < len(unit) or any(map(self._book.busy, machines)):
             return False
         for machine in machines:
-            self._book.hold(machine)
+            self._book.mark_busy(machine)
         return True
 
     def _count(self, accepted: Sequence[Order], dropped: int, deduped: int) -> None:
@@ -198,28 +198,28 @@ class Executor:
         if after.state is not MachineState.CONFIGURED or after.leaving is None:
             return
         left = (entry.deadline_ns - self._clock.now()) / _NS
-        grace = PendingDrain(
+        pending = PendingDrain(
             order=_order_before_restart(after, entry),
             instruction_id=entry.instruction_id,
             node=self._means.node_name(after.id) or after.id,
             deadline=self._clock.monotonic() + min(max(left, 0.0), _LONGEST_GRACE_SECONDS),
         )
-        self.drains.add(grace)
+        self.drains.add(pending)
 
-    def _drain_is_due(self, grace: PendingDrain) -> bool:
-        machine = self._book.get(grace.machine)
+    def _drain_is_due(self, pending: PendingDrain) -> bool:
+        machine = self._book.get(pending.machine)
         if machine is None or machine.leaving is None:
-            self.drains.remove(grace.machine)
+            self.drains.remove(pending.machine)
             return True
-        if grace.order.provider in self._admission.fenced:
+        if pending.order.provider in self._admission.fenced:
             return True
         if machine.state is not MachineState.CONFIGURED:
             # A Drain that was given up on arrived after all: its end is seen in a List.
             return False
         can = self._open and self._may_act() and self.depth < self._settings.queue
-        if not can or not self._book.hold(grace.machine):
+        if not can or not self._book.mark_busy(pending.machine):
             return False
-        self._queue.put(Attempt(grace.order, grace.cycle, grace, later=True, drain=True))
+        self._queue.put(Attempt(pending.order, pending.cycle, pending, later=True, drain=True))
         return True
 
     # -- running ---------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class PendingDrains:
     def __init__(self, clock: Clock, hand_on: Callable[[PendingDrain], bool]) -> None:
         self._clock = clock
         self._hand_on = hand_on
-        self._graces: dict[str, PendingDrain] = {}
+        self._drains_by_machine: dict[str, PendingDrain] = {}
         self._by_instruction: dict[str, str] = {}
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, int, str]] = []
@@ -62,41 +62,41 @@ class PendingDrains:
         self._sooner = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._graces)
+        return len(self._drains_by_machine)
 
     def __iter__(self) -> Iterator[PendingDrain]:
-        return iter(list(self._graces.values()))
+        return iter(list(self._drains_by_machine.values()))
 
     def get(self, machine_id: str) -> PendingDrain | None:
         """A machine's grace."""
-        return self._graces.get(machine_id)
+        return self._drains_by_machine.get(machine_id)
 
-    def left(self, grace: PendingDrain) -> int:
+    def left(self, pending: PendingDrain) -> int:
         """Whole seconds a machine has left, rounded up."""
-        return max(0, math.ceil(grace.deadline - self._clock.monotonic()))
+        return max(0, math.ceil(pending.deadline - self._clock.monotonic()))
 
-    def note(self, grace: PendingDrain) -> None:
+    def note(self, pending: PendingDrain) -> None:
         """Know of a grace without waiting for its end: its Drain is under way."""
-        self.remove(grace.machine)
-        self._graces[grace.machine] = grace
-        self._by_instruction[grace.instruction_id] = grace.machine
+        self.remove(pending.machine)
+        self._drains_by_machine[pending.machine] = pending
+        self._by_instruction[pending.instruction_id] = pending.machine
 
-    def add(self, grace: PendingDrain) -> None:
+    def add(self, pending: PendingDrain) -> None:
         """Wait for the end of a grace."""
-        self.note(grace)
-        self._schedule(grace.machine, grace.deadline)
+        self.note(pending)
+        self._schedule(pending.machine, pending.deadline)
 
     def remove(self, machine_id: str) -> PendingDrain | None:
         """It is over or called off."""
-        grace = self._graces.pop(machine_id, None)
+        pending = self._drains_by_machine.pop(machine_id, None)
         self._due.pop(machine_id, None)
-        if grace is not None:
-            self._by_instruction.pop(grace.instruction_id, None)
-        return grace
+        if pending is not None:
+            self._by_instruction.pop(pending.instruction_id, None)
+        return pending
 
     def again(self, machine_id: str, seconds: float) -> None:
         """Its Drain did not happen: try once more after a while."""
-        if machine_id in self._graces:
+        if machine_id in self._drains_by_machine:
             self._schedule(machine_id, self._clock.monotonic() + seconds)
 
     def acknowledged(
@@ -106,7 +106,7 @@ class PendingDrains:
         machine_id = self._by_instruction.get(instruction_id)
         if not second or machine_id is None or machine_id not in self._due:
             return
-        if self._graces[machine_id].order.cluster == cluster:
+        if self._drains_by_machine[machine_id].order.cluster == cluster:
             self._schedule(machine_id, self._clock.monotonic())
 
     async def run(self) -> None:
@@ -130,7 +130,7 @@ class PendingDrains:
                 return at - now
             heapq.heappop(self._heap)
             del self._due[machine_id]
-            if not self._hand_on(self._graces[machine_id]):
+            if not self._hand_on(self._drains_by_machine[machine_id]):
                 self.again(machine_id, AGAIN_SECONDS)
         return None
 

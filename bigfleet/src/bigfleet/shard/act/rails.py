@@ -1,6 +1,7 @@
 """Rails between deciding and doing: how much may happen at once, and whether anything may.
 
-    unheard nothing is taken from a cluster before every provider has been listed once
+    unheard as long as one provider was not listed since the start, no machine is taken from a
+            cluster: the machines of that provider may already serve the demand
     cap     Reclaims per cluster and sliding window of 10 s, however fast cycles come
     limit   orders per cycle; the rest is derived again by the next cycle, which follows at once
     pause   nothing is executed; survives restarts. Dry-run: the same, with a line for each order
@@ -255,7 +256,11 @@ class Rails:
         return AdmittedOrders(limit.kept, *held, 0, withheld)
 
     def _wait_for_all(self, orders: Sequence[Order]) -> OrderSplit:
-        """Demand that looks unmet, and surplus, may be neither once every provider is heard."""
+        """Hold back Reclaims and Preempts until every provider was listed once since the start.
+
+        Before that, demand may look unmet and machines may look superfluous only because the
+        machines of a provider are not known yet.
+        """
         names = self._unheard()
         cut = not_taking(orders) if names else OrderSplit(list(orders), [])
         if cut.held:

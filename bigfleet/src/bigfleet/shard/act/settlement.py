@@ -171,11 +171,11 @@ class Settlement:
         if machine is None or attempt.order.kind is K.KEEP:
             return
         if attempt.drain:
-            if machine.state is S.DRAINING and attempt.grace is not None:
+            if machine.state is S.DRAINING and attempt.pending_drain is not None:
                 leaving = machine.leaving or Departure()
                 self._book.revert(machine.id)
                 self._book.leave(machine.id, leaving.for_stamp, leaving.final)
-                self._drains.note(attempt.grace)
+                self._drains.note(attempt.pending_drain)
         elif attempt.order.kind in (K.RECLAIM, K.PREEMPT):
             self._book.stay(machine.id)
         else:

@@ -10,7 +10,8 @@ While a decision is being made in another thread, the columns may be written (th
 snapshot), but the symbols both share must not grow: the few records that would bring a new name
 wait until it is over.
 
-Columns are the inventory's; what nodes are called and what clusters say of them is in `observed`.
+Columns are the inventory's. Names of nodes, and what clusters report of them, are in
+`node_observations`.
 """
 
 from __future__ import annotations
@@ -147,8 +148,8 @@ class Book:
     def busy(self, machine_id: str) -> bool:
         return machine_id in self._busy
 
-    def hold(self, machine_id: str) -> bool:
-        """Keep other actions off a machine; False when another action already holds it."""
+    def mark_busy(self, machine_id: str) -> bool:
+        """Keep other actions off a machine; False when an action on it is already under way."""
         if machine_id in self._busy:
             return False
         self._busy.add(machine_id)
@@ -175,7 +176,7 @@ class Book:
     ) -> RecordResult:
         """An observed, valid record, in answer to a request sent at `sent_monotonic_s`.
 
-        `own` is the answer to the action that holds the machine.
+        `own` is the answer to the action that is under way on the machine.
         """
         if machine.id in self._busy and not own:
             self._aside[machine.id] = machine

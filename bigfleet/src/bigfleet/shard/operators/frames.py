@@ -1,6 +1,6 @@
-"""Frames a shard sends, made of machines and answers; pure.
+"""Frames that a shard sends to operators, made of machines; pure.
 
-Which cluster is told, and when, is decided in `updates` and `sessions`.
+Which cluster receives a frame, and when, is decided in `node_updates` and `sessions`.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _OTHERS: Final = 100
 class MovableMachines(promises.ReservableMachines, Protocol):
     """The part of the book that moves need."""
 
-    def hold(self, machine_id: str) -> bool:
+    def mark_busy(self, machine_id: str) -> bool:
         """Keep others off it."""
 
     def free(self, machine_id: str) -> object:
@@ -169,7 +169,7 @@ class Moves:
         for machine in free_machines(self._fleet(), wish, state):
             if len(picked) == count:
                 break
-            if self._still(machine, state) and self._machines.hold(machine):
+            if self._still(machine, state) and self._machines.mark_busy(machine):
                 picked.append(machine)
         self._check_heard(wish.provider, bool(picked))
         await self._give_held(move, picked)
@@ -178,7 +178,7 @@ class Moves:
     async def _give(self, move: str, ids: Sequence[str]) -> None:
         held: list[str] = []
         for machine in ids:
-            if not self._machines.hold(machine):
+            if not self._machines.mark_busy(machine):
                 self._let_go(held)
                 raise MoveError(f"machine {machine!r} is being acted on: ask again")
             held.append(machine)

@@ -69,7 +69,7 @@ class Reports:
     """Addresses of its providers, for display."""
     clock: Clock
     fleet: Callable[[], MachineColumns]
-    lacks: Callable[[], Iterable[LedgerEntry]]
+    shortfalls: Callable[[], Iterable[LedgerEntry]]
     clusters: Callable[[], Iterable[str]]
     transfers: Callable[[], Iterable[Transfer]]
     stated: Statement = lambda _cluster: ClusterStatement()
@@ -81,7 +81,7 @@ class Reports:
             timestamp_unix_nanos=self.clock.now(),
             shard_epoch=self.epoch,
             summary=summarise(self.fleet(), self.shard_id, self.providers),
-            shortfalls=shortfalls(self.lacks(), self.stated),
+            shortfalls=reported_shortfalls(self.shortfalls(), self.stated),
             instruction_acks=acks,
             shard_address=self.address,
             assignments_revision=revision,
@@ -103,10 +103,10 @@ def _with_defaults(lack: LedgerEntry, stated: Statement) -> list[Requirement]:
     return [*own, *(Requirement(k, RequirementOperator.IN, (v,)) for k, v in sorted(defaults))]
 
 
-def shortfalls(lacks: Iterable[LedgerEntry], stated: Statement) -> list[pb.Shortfall]:
+def reported_shortfalls(entries: Iterable[LedgerEntry], stated: Statement) -> list[pb.Shortfall]:
     """The most important and oldest, at most a hundred."""
     ordered = sorted(
-        lacks,
+        entries,
         key=lambda lack: (-lack.profile.priority, -lack.age_cycles, lack.profile.fingerprint),
     )
     return [

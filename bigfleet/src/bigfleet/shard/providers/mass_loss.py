@@ -1,10 +1,10 @@
-"""When many machines vanish at once: a partition is not a fire.
+"""When a List omits many machines at once, they are kept until three full Lists agree.
 
-A provider that suddenly lists far fewer bound machines has more likely lost sight of them than
-lost them. Their removal is held until three full Lists in a row have said the same of the machine,
-also when most of the others are back by then; a machine that is listed again starts from the
-beginning. A machine that is reported Failed is not a
-case for this rule: that is said, not inferred.
+A provider that suddenly lists far fewer bound machines has more likely lost its connection to a
+part of its substrate than lost the machines. So each of them is removed only after three full
+Lists in a row without it, even when most of the others are back by then; a machine that is listed
+again starts from the beginning. The rule does not apply to a machine that the provider reports as
+Failed: that is a statement about the machine, not a conclusion from its absence.
 """
 
 from __future__ import annotations

@@ -364,7 +364,7 @@ class Shard:
             providers=",".join(site.address for site in self.tuning.providers),
             clock=self.world.clock,
             fleet=self._fleet,
-            lacks=self._lacks,
+            shortfalls=self._shortfalls,
             stated=self.needs.stated,
             clusters=lambda: {*self.sessions.clusters(), *self.needs.clusters()},
             transfers=lambda: self.ownership.transfers,
@@ -375,16 +375,16 @@ class Shard:
             self.world.rng,
         )  # fmt: skip
 
-    def _lacks(self) -> list[Shortfall]:
+    def _shortfalls(self) -> list[Shortfall]:
         """What other shards may help with.
 
         As long as a provider was never heard, its machines may serve what looks unmet: that may
         bring free machines here, but does not justify taking others' machines away.
         """
-        lacks = self.outputs.ledger.reported()
-        if not lacks or not self.unheard():
-            return lacks
-        return [replace(lack, age_cycles=min(lack.age_cycles, NOTHING_TAKEN)) for lack in lacks]
+        found = self.outputs.ledger.reported()
+        if not found or not self.unheard():
+            return found
+        return [replace(one, age_cycles=min(one.age_cycles, NOTHING_TAKEN)) for one in found]
 
     def _fleet(self) -> MachineColumns:
         return self.book.snapshot()

@@ -1,4 +1,4 @@
-"""What a shard lets people see and do, in the words of `reading` and `admin`."""
+"""What a shard lets people see and do, in the words of `read_service` and `admin_service`."""
 
 from __future__ import annotations
 

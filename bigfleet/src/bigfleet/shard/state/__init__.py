@@ -2,6 +2,7 @@
 
     data_dir            all of them, read before anything is begun
     state_file          one value in a file that is replaced as a whole; sets of ids
+    disk_health         whether the last write succeeded, for /readyz
     disk                the directory on a real disk: files that are whole or untouched
     shard_id            whose the directory is
     epoch               the number by which providers tell processes of one shard apart

@@ -156,7 +156,7 @@ async def _bad_provider(whole: Whole) -> None:
     model._changed(bound)
     await asyncio.sleep(15.0)
     idle = next(slot for slot in model.slots.values() if slot.state is S.IDLE)
-    shard.book.hold(idle.id)
+    shard.book.mark_busy(idle.id)
     model.retire(idle)
     shard.lister.refresh_all()
     await asyncio.sleep(15.0)

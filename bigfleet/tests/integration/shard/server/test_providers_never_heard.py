@@ -102,6 +102,6 @@ def test_other_shards_lose_nothing_for_what_a_partial_view_lacks() -> None:
         await asyncio.sleep(300.0)
         oldest = max(lack.age_cycles for lack in whole.shard.outputs.ledger.reported())
         assert oldest > 12
-        assert max(lack.age_cycles for lack in whole.shard._lacks()) == 12
+        assert max(lack.age_cycles for lack in whole.shard._shortfalls()) == 12
 
     live(setting(), story)

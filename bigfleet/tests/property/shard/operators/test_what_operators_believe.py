@@ -17,7 +17,7 @@ import pytest
 from bigfleet.model import Machine, MachineState
 from bigfleet.shard.operators.errors import SessionEnd
 from bigfleet.shard.operators.node_updates import concerns
-from operators import Desk, Line, hello, machine, stamp
+from operators import Desk, SessionStream, hello, machine, stamp
 from sim.loop import virtual_loop
 
 S = MachineState
@@ -34,12 +34,12 @@ class Operator:
         self.rng = rng
         self.believed: dict[str, MachineState] = {}
         self.settled = asyncio.Event()
-        self.line: Line | None = None
+        self.line: SessionStream | None = None
         self.ends: list[str] = []
 
     async def live(self) -> None:
         while True:
-            line = Line(window=self.rng.randrange(3))
+            line = SessionStream(window=self.rng.randrange(3))
             self.line = line
             line.say(hello=hello(self.cluster))
             serving = asyncio.ensure_future(self.desk.sessions.serve(line))
@@ -52,13 +52,13 @@ class Operator:
             self.take(line)
             await asyncio.sleep(self.rng.random() * 5)
 
-    async def read(self, line: Line) -> None:
+    async def read(self, line: SessionStream) -> None:
         while True:
             await asyncio.sleep(self.rng.random())
             line.reads(30 if self.settled.is_set() else 1)
             self.take(line)
 
-    def take(self, line: Line) -> None:
+    def take(self, line: SessionStream) -> None:
         for frame in line.heard():
             if frame.HasField("node_state_update"):
                 update = frame.node_state_update

@@ -78,7 +78,7 @@ class Story:
         if not choices:
             return
         name, to = self.rng.choice(choices)
-        assert book.hold(name)
+        assert book.mark_busy(name)
         book.start(name, to, "c-1" if to is S.CONFIGURING else "")
         asyncio.get_running_loop().call_later(
             self.rng.random() * 5, self.end_action, name, int(to), self.cloud.revisions.get(name, 0)

@@ -131,7 +131,7 @@ def test_a_cluster_of_which_nothing_is_left_but_its_binding_is_no_problem() -> N
     view = replace(FLEET, bindings={"shop": "s-1", "forgotten": "s-1"})
     assert diagnose(view) == []
     lack = MissingDemand("s-1", ("forgotten",), 0, {"cpu": "1"}, 1)
-    assert "not connected: forgotten" in only(replace(view, lacks=(lack,))).what
+    assert "not connected: forgotten" in only(replace(view, shortfalls=(lack,))).what
     cut = replace(SOUND, counted=MachineCounts(trouble="no answer in time"))
     problems = diagnose(replace(view, shards=(cut,)))
     assert any("not connected: forgotten" in one.what for one in problems)
@@ -151,14 +151,14 @@ def test_a_session_at_another_shard_than_the_bound_one_is_told() -> None:
 
 def test_only_demand_that_stays_unmet_is_a_problem() -> None:
     young = MissingDemand("s-1", ("shop",), 10, {"cpu": "1"}, 5)
-    assert diagnose(replace(FLEET, lacks=(young,))) == []
+    assert diagnose(replace(FLEET, shortfalls=(young,))) == []
     old = replace(young, age_cycles=6)
-    problem = only(replace(FLEET, lacks=(old, replace(old, age_cycles=9))))
+    problem = only(replace(FLEET, shortfalls=(old, replace(old, age_cycles=9))))
     assert (
         problem.what == "shard s-1 cannot provide cpu 1 for shop and 1 more profile, for 9 cycles"
     )
     assert "inspect-needs --shard s-1 --unmet" in problem.remedy
-    alone = replace(FLEET, replicas=(), lacks=(old,), bindings={})
+    alone = replace(FLEET, replicas=(), shortfalls=(old,), bindings={})
     assert "inspect-needs --unmet" in only(alone).remedy
 
 

@@ -42,7 +42,7 @@ def heard(name: str, racks: int = 0, asked: tuple[str, ...] = ()) -> ReceivedRep
 
 def fitting(reader: ReportReader, view: ShardView, asks: ShardView) -> int:
     """Idle machines of one shard that fit another's shortfall."""
-    fits = reader.catalogue.fits(asks.lacks[0].shape)[view.kinds]
+    fits = reader.catalogue.fits(asks.shortfalls[0].shape)[view.kinds]
     return int(np.sum(view.idle[fits]))
 
 

@@ -163,7 +163,7 @@ def test_what_cannot_be_drained_now_is_said_with_why() -> None:
     async def story(whole: Whole) -> None:
         facade, machine = await one_of(whole)
         shard = whole.shard
-        shard.book.hold(machine.id)
+        shard.book.mark_busy(machine.id)
         with pytest.raises(DrainRefusedError, match="something else is being done"):
             await facade.drain_machine(machine.id)
         shard.book.free(machine.id)

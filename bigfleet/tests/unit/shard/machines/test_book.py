@@ -59,7 +59,7 @@ def test_a_record_seen_twice_changes_nothing_and_nobody_is_told() -> None:
 
 def test_what_is_listed_during_an_action_is_put_aside() -> None:
     world = World(machine())
-    assert world.book.hold("m-1")
+    assert world.book.mark_busy("m-1")
     world.book.start("m-1", S.CONFIGURING, "c-1", STAMP)
     assert world.book.take(machine(S.IDLE)).seen is RecordEffect.ASIDE
     assert world.known().state is S.CONFIGURING
@@ -67,7 +67,7 @@ def test_what_is_listed_during_an_action_is_put_aside() -> None:
 
 def test_the_end_that_was_listed_during_the_action_is_taken_when_it_ends() -> None:
     world = World(machine())
-    world.book.hold("m-1")
+    world.book.mark_busy("m-1")
     world.book.start("m-1", S.CONFIGURING, "c-1", STAMP)
     world.book.take(machine(S.CONFIGURED))
     world.book.take(machine(S.CONFIGURING), own=True)
@@ -80,7 +80,7 @@ def test_the_end_that_was_listed_during_the_action_is_taken_when_it_ends() -> No
 
 def test_an_old_record_put_aside_is_forgotten_when_the_action_ends() -> None:
     world = World(machine())
-    world.book.hold("m-1")
+    world.book.mark_busy("m-1")
     world.book.start("m-1", S.CONFIGURING, "c-1", STAMP)
     world.book.take(machine(S.IDLE))
     assert world.book.free("m-1") is None
@@ -91,7 +91,7 @@ def test_a_list_asked_for_before_an_action_ended_cannot_undo_it() -> None:
     world = World(machine())
     sent_monotonic_s = world.clock.monotonic()
     world.clock.advance(1)
-    world.book.hold("m-1")
+    world.book.mark_busy("m-1")
     world.book.start("m-1", S.CONFIGURING, "c-1", STAMP)
     world.book.free("m-1")
     assert world.book.take(machine(S.IDLE), sent_monotonic_s).seen is RecordEffect.STALE
@@ -100,7 +100,7 @@ def test_a_list_asked_for_before_an_action_ended_cannot_undo_it() -> None:
 
 def test_a_list_asked_for_later_is_believed() -> None:
     world = World(machine())
-    world.book.hold("m-1")
+    world.book.mark_busy("m-1")
     world.book.start("m-1", S.CONFIGURING, "c-1", STAMP)
     world.book.free("m-1")
     world.clock.advance(1)
@@ -111,10 +111,10 @@ def test_a_list_asked_for_later_is_believed() -> None:
 
 def test_only_one_action_holds_a_machine() -> None:
     world = World(machine())
-    assert world.book.hold("m-1")
-    assert not world.book.hold("m-1")
+    assert world.book.mark_busy("m-1")
+    assert not world.book.mark_busy("m-1")
     world.book.free("m-1")
-    assert world.book.hold("m-1")
+    assert world.book.mark_busy("m-1")
 
 
 def test_a_drained_machine_is_idle_for_its_preemptor() -> None:

@@ -9,7 +9,7 @@ from bigfleet.shard.operators.errors import BlobError, NoSessionError
 from bigfleet.shard.operators.messages import Blob, Instruction
 from bigfleet_api.v1alpha1 import shard_pb2
 from clocks import SECOND
-from operators import Desk, Line, hello, machine, turns
+from operators import Desk, SessionStream, hello, machine, turns
 
 PROFILE = Profile.of(
     [
@@ -24,7 +24,7 @@ def ask(desk: Desk, seconds: float = 30.0) -> asyncio.Task[Blob]:
     return asyncio.ensure_future(desk.sessions.bootstrap("c-1", PROFILE, IDLE, seconds))
 
 
-async def asked(line: Line) -> shard_pb2.BootstrapRequest:
+async def asked(line: SessionStream) -> shard_pb2.BootstrapRequest:
     frame = await line.told()
     assert frame.HasField("bootstrap_request")
     return frame.bootstrap_request
@@ -137,7 +137,7 @@ async def test_a_cancelled_wait_leaves_nothing_behind() -> None:
 
 async def test_asking_when_there_is_no_room_ends_the_session() -> None:
     desk = Desk(outbox_bound=2)
-    line = Line(window=0)
+    line = SessionStream(window=0)
     line.serving = asyncio.ensure_future(desk.sessions.serve(line))
     line.say(hello=hello())
     await turns()

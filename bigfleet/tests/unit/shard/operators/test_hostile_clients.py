@@ -7,11 +7,11 @@ import pytest
 
 from bigfleet.shard.operators.errors import SessionEnd
 from bigfleet.wire.rollup_limits import RollUpLimits
-from operators import Desk, Line, hello
+from operators import Desk, SessionStream, hello
 from rollups import rollup, row
 
 
-async def end_of(line: Line) -> tuple[grpc.StatusCode, str]:
+async def end_of(line: SessionStream) -> tuple[grpc.StatusCode, str]:
     with pytest.raises(SessionEnd) as raised:
         await line.ended()
     return raised.value.code, raised.value.text

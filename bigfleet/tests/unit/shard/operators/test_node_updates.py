@@ -10,13 +10,13 @@ from bigfleet.shard.machines.node_reports import NodeSeen
 from bigfleet.shard.operators.errors import SessionEnd
 from bigfleet.shard.operators.node_updates import NodeUpdates
 from bigfleet_api.v1alpha1 import provider_pb2, shard_pb2
-from operators import Desk, Line, hello, machine, stamp, turns
+from operators import Desk, SessionStream, hello, machine, stamp, turns
 
 S = MachineState
 Told = tuple[str, str, bool]
 
 
-async def told(line: Line) -> list[Told]:
+async def told(line: SessionStream) -> list[Told]:
     """Machine, state and whether it is withdrawn, of each update that came."""
     await turns()
     updates = [frame.node_state_update for frame in line.heard()]
@@ -94,7 +94,7 @@ async def test_of_an_order_that_still_waits_its_turn_nothing_is_told_for_a_while
     desk = Desk()
     line = await desk.greet()
     desk.book.take(machine("m-1", S.IDLE))
-    desk.book.hold("m-1")
+    desk.book.mark_busy("m-1")
     desk.book.start("m-1", S.CONFIGURING, "c-1")
     assert await told(line) == []
     desk.book.free("m-1")
@@ -108,7 +108,7 @@ async def test_an_order_that_waits_too_long_is_told_all_the_same(
     desk = Desk()
     line = await desk.greet()
     desk.book.take(machine("m-1", S.IDLE))
-    desk.book.hold("m-1")
+    desk.book.mark_busy("m-1")
     desk.book.start("m-1", S.CONFIGURING, "c-1")
     assert await told(line) == [("m-1", "Configuring", False)]
 
@@ -307,7 +307,7 @@ async def test_farewells_that_were_never_sent_are_told_in_the_next_session() -> 
     desk = Desk()
     desk.book.take(machine("m-1", cluster="c-1"))
     desk.book.take(machine("m-2", cluster="c-1"))
-    deaf = Line(window=1)
+    deaf = SessionStream(window=1)
     deaf.serving = asyncio.ensure_future(desk.sessions.serve(deaf))
     deaf.say(hello=hello())
     await turns()

@@ -8,12 +8,12 @@ import pytest
 
 from bigfleet.shard.operators.errors import SessionEnd
 from bigfleet_api.v1alpha1 import shard_pb2
-from operators import Desk, Line, hello, machine, turns
+from operators import Desk, SessionStream, hello, machine, turns
 from rollups import rollup, row, typical
 from sim.loop import virtual_loop
 
 
-async def end_of(line: Line) -> tuple[grpc.StatusCode, str]:
+async def end_of(line: SessionStream) -> tuple[grpc.StatusCode, str]:
     with pytest.raises(SessionEnd) as raised:
         await line.ended()
     return raised.value.code, raised.value.text
@@ -213,7 +213,7 @@ async def test_why_a_session_is_ended_is_logged(caplog: pytest.LogCaptureFixture
     line = await desk.greet()
     line.say(hello=hello("c-2"))
     await end_of(line)
-    full = Line(window=1)
+    full = SessionStream(window=1)
     full.serving = asyncio.ensure_future(desk.sessions.serve(full))
     full.say(hello=hello())
     await full.told()
@@ -248,7 +248,7 @@ def test_a_stream_that_never_says_whose_it_is_is_not_kept(
 
 async def test_an_operator_that_stops_reading_loses_its_session() -> None:
     desk = Desk(outbox_bound=8)
-    line = Line(window=1)
+    line = SessionStream(window=1)
     line.serving = asyncio.ensure_future(desk.sessions.serve(line))
     line.say(hello=hello())
     await line.told()
@@ -265,7 +265,7 @@ async def test_an_operator_that_stops_reading_loses_its_session() -> None:
 
 async def test_a_session_that_ends_takes_nothing_at_once() -> None:
     desk = Desk(outbox_bound=2)
-    line = Line(window=1)
+    line = SessionStream(window=1)
     line.serving = asyncio.ensure_future(desk.sessions.serve(line))
     line.say(hello=hello())
     await line.told()
@@ -280,7 +280,7 @@ async def test_a_replay_larger_than_the_bound_arrives_whole() -> None:
     desk = Desk(outbox_bound=8)
     for number in range(100):
         desk.book.take(machine(f"m-{number:03}", cluster="c-1"))
-    line = Line(window=1)
+    line = SessionStream(window=1)
     line.serving = asyncio.ensure_future(desk.sessions.serve(line))
     line.say(hello=hello())
     await turns()

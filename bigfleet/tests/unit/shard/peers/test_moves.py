@@ -93,7 +93,7 @@ async def test_a_donor_gives_what_it_has_seen_of_a_provider_that_was_heard() -> 
 
 async def test_machines_being_acted_on_and_excluded_ones_are_not_picked() -> None:
     shard = Shard(machines=[machine("m-1"), machine("m-2"), machine("m-3")])
-    shard.book.hold("m-1")
+    shard.book.mark_busy("m-1")
     shard.book.exclude("m-2", True)
     acks = await shard.told(transfer("m/pick", count=5))
     assert list(acks[0].machine_ids) == ["m-3"]
@@ -213,7 +213,7 @@ async def test_named_machines_are_given_all_or_none(held_back: object) -> None:
 
 async def test_a_named_machine_under_way_is_not_given_now() -> None:
     shard = Shard(machines=[machine("m-0"), machine("m-1")])
-    shard.book.hold("m-1")
+    shard.book.mark_busy("m-1")
     assert outcomes(await shard.told(transfer("m/release", ["m-0", "m-1"]))) == ["FAILED"]
     assert not shard.book.busy("m-0")
     shard.book.free("m-1")

@@ -18,7 +18,7 @@ from bigfleet.model import (
 from bigfleet.shard.demand.ingest import ClusterStatement
 from bigfleet.shard.peers.donations import MachineFilter, free_machines
 from bigfleet.shard.peers.errors import InvalidInstructionError
-from bigfleet.shard.peers.report import MOST_CLASSES, Reports, shortfalls, summarise
+from bigfleet.shard.peers.report import MOST_CLASSES, Reports, reported_shortfalls, summarise
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from coordinating import Shard, machine, stamp, transfer
@@ -104,7 +104,7 @@ def test_a_shortfall_asks_for_the_default_architecture_of_its_clusters() -> None
     def stated(_cluster: str) -> ClusterStatement:
         return ClusterStatement(arch="amd64")
 
-    (row,) = shortfalls([entry(5, 1)], stated)
+    (row,) = reported_shortfalls([entry(5, 1)], stated)
     assert [(r.key, list(r.values)) for r in row.requirements if r.key == LABEL_ARCH] == [
         (LABEL_ARCH, ["amd64"])
     ]
@@ -116,7 +116,7 @@ def test_a_shortfall_says_what_it_tolerates_where_one_of_its_clusters_states_it(
 
     profile = Profile.of(tolerations=[Toleration.of("gpu", "Exists")])
     lack = Entry(profile, {"cpu": 8_000}, {"cpu": 2_000}, 7, ("c-1", "c-2"))
-    (told,), (untold,) = shortfalls([lack], stated), shortfalls([lack], nothing)
+    (told,), (untold,) = reported_shortfalls([lack], stated), reported_shortfalls([lack], nothing)
     assert [one.key for one in told.tolerations] == ["gpu"]
     assert (told.tolerations_stated, untold.tolerations_stated) == (True, False)
 
@@ -150,7 +150,7 @@ def test_an_instruction_with_a_toleration_that_cannot_be_is_refused() -> None:
 
 def test_shortfalls_come_by_priority_and_age_with_all_they_need() -> None:
     same = Requirement.of(LABEL_ZONE, RequirementOperator.SAME)
-    rows = shortfalls([entry(5, 1), entry(9, 2, same), entry(9, 7)], nothing)
+    rows = reported_shortfalls([entry(5, 1), entry(9, 2, same), entry(9, 7)], nothing)
     assert [(row.priority, row.age_cycles) for row in rows] == [(9, 7), (9, 2), (5, 1)]
     assert [row.topology_constrained for row in rows] == [False, True, False]
     row = rows[1]
@@ -163,7 +163,7 @@ def test_shortfalls_come_by_priority_and_age_with_all_they_need() -> None:
 
 
 def test_at_most_a_hundred_shortfalls_are_reported() -> None:
-    rows = shortfalls((entry(n, 1) for n in range(130)), nothing)
+    rows = reported_shortfalls((entry(n, 1) for n in range(130)), nothing)
     assert len(rows) == 100
     assert rows[-1].priority == 30
 

@@ -95,7 +95,7 @@ async def test_a_record_from_before_an_action_is_no_news_while_it_runs() -> None
     cloud = cloud_of("a")
     async with shard_of(cloud) as shard:
         await shard.after(1)
-        shard.book.hold("a")
+        shard.book.mark_busy("a")
         shard.book.start("a", MachineState.CONFIGURING, "c-1")
         decoded = decodings(shard)
         shard.lister.refresh_all()

@@ -25,7 +25,7 @@ async def test_what_came_during_an_action_comes_again_when_it_is_over() -> None:
     cloud = cloud_of("a", "b")
     async with shard_of(cloud) as shard:
         await shard.after(1)
-        assert shard.book.hold("a")
+        assert shard.book.mark_busy("a")
         cloud.put(record("a", FAILED))
         await shard.after(25)
         assert shard.known("a").state is MachineState.IDLE
@@ -47,7 +47,7 @@ async def test_an_answer_older_than_an_action_is_asked_for_again() -> None:
         cloud.seconds = 5.0
         await shard.after(2)
         # A List is on its way; meanwhile the machine is configured by a provider that is quick.
-        shard.book.hold("a")
+        shard.book.mark_busy("a")
         shard.book.start("a", MachineState.CONFIGURING, "c-1")
         cloud.put(record("a", CONFIGURED))
         bound = shard.known("a")
@@ -217,7 +217,7 @@ async def test_a_machine_given_away_during_an_action_leaves_when_it_is_over() ->
     cloud = cloud_of("a")
     async with shard_of(cloud) as shard:
         await shard.after(1)
-        shard.book.hold("a")
+        shard.book.mark_busy("a")
         await shard.ownership.give("move-1", ["a"])
         await shard.after(5)
         assert "a" in shard.book

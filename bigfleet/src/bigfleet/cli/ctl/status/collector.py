@@ -56,7 +56,7 @@ async def collect(fleet: Fleet, now: int) -> Overview:
         now=now,
         replicas=replicas,
         shards=looks,
-        lacks=_sorted(
+        shortfalls=_sorted(
             MissingDemand(
                 report.shard_id,
                 tuple(shortfall.cluster_ids),
@@ -87,15 +87,17 @@ async def _of_shards(fleet: Fleet, now: int) -> Overview:
     """Shards that were named by address, and no others."""
     lines = await fleet.shards()
     looks = await _look_at_all(lines, {})
-    replies = await each(lines, _lacks)
+    replies = await each(lines, _shortfalls)
     for one in replies:
         if one.trouble is not None and len(replies) == 1:
             raise one.trouble
     names = {line.peer.title: look.shard for line, look in zip(lines, looks, strict=True)}
-    lacks = [
-        replace(lack, shard=names[one.peer.title]) for one in replies for lack in one.answer or ()
+    shortfalls = [
+        replace(shortfall, shard=names[one.peer.title])
+        for one in replies
+        for shortfall in one.answer or ()
     ]
-    return Overview(now=now, shards=looks, lacks=_sorted(lacks))
+    return Overview(now=now, shards=looks, shortfalls=_sorted(shortfalls))
 
 
 async def _replicas(fleet: Fleet) -> tuple[Replica, ...]:
@@ -155,7 +157,7 @@ async def _count(line: ShardLine) -> MachineCounts:
     return MachineCounts(dict(states), dollars, trouble, frozenset(clusters))
 
 
-async def _lacks(line: ShardLine) -> list[MissingDemand]:
+async def _shortfalls(line: ShardLine) -> list[MissingDemand]:
     """Unmet demand of a shard that has no coordinator to report it to."""
     return [
         MissingDemand(
@@ -171,8 +173,13 @@ async def _lacks(line: ShardLine) -> list[MissingDemand]:
     ]
 
 
-def _sorted(lacks: Iterable[MissingDemand]) -> tuple[MissingDemand, ...]:
-    return tuple(sorted(lacks, key=lambda lack: (-lack.priority, -lack.age_cycles, lack.shard)))
+def _sorted(shortfalls: Iterable[MissingDemand]) -> tuple[MissingDemand, ...]:
+    return tuple(
+        sorted(
+            shortfalls,
+            key=lambda shortfall: (-shortfall.priority, -shortfall.age_cycles, shortfall.shard),
+        )
+    )
 
 
 def _shard(

@@ -182,7 +182,7 @@ def _rails(shard: ShardLook) -> Iterator[Problem]:
 
 def _clusters(view: Overview) -> Iterator[Problem]:
     answering = {shard.shard: shard for shard in view.shards if shard.answers}
-    unmet = {cluster for lack in view.lacks for cluster in lack.clusters}
+    unmet = {cluster for shortfall in view.shortfalls for cluster in shortfall.clusters}
     connected = {cluster: shard.shard for shard in view.shards for cluster in shard.sessions}
     away: dict[str, list[str]] = defaultdict(list)
     for cluster, shard in sorted(view.bindings.items()):
@@ -211,17 +211,17 @@ def _clusters(view: Overview) -> Iterator[Problem]:
 
 def _demand(view: Overview) -> Iterator[Problem]:
     per_shard: dict[str, list[int]] = defaultdict(list)
-    for number, lack in enumerate(view.lacks):
-        if lack.age_cycles > LASTING_CYCLES:
-            per_shard[lack.shard].append(number)
+    for number, shortfall in enumerate(view.shortfalls):
+        if shortfall.age_cycles > LASTING_CYCLES:
+            per_shard[shortfall.shard].append(number)
     for shard, numbers in per_shard.items():
-        first = view.lacks[numbers[0]]
+        first = view.shortfalls[numbers[0]]
         more = f" and {plural(len(numbers) - 1, 'more profile')}" if len(numbers) > 1 else ""
         yield Problem(
             Weight.WARNING,
             f"shard {shard} cannot provide {amount_words(first.missing)} for "
             f"{some(first.clusters, 2) or 'an unnamed cluster'}{more}, for "
-            f"{plural(max(view.lacks[n].age_cycles for n in numbers), 'cycle')}",
+            f"{plural(max(view.shortfalls[n].age_cycles for n in numbers), 'cycle')}",
             f"`bigfleetctl inspect-needs{_option(shard, view)} --unmet` says why",
         )
 

@@ -113,7 +113,7 @@ class Overview:
     replicas: tuple[Replica, ...] = ()
     """Empty when no coordinator was asked."""
     shards: tuple[ShardLook, ...] = ()
-    lacks: tuple[MissingDemand, ...] = ()
+    shortfalls: tuple[MissingDemand, ...] = ()
     """Most important first."""
     bindings: Mapping[str, str] = field(default_factory=dict)
     """Cluster to shard."""
@@ -169,14 +169,14 @@ def overview_document(view: Overview) -> dict[str, object]:
         "shards": [_shard_document(shard) for shard in view.shards],
         "shortfalls": [
             {
-                "shard": lack.shard,
-                "cluster_ids": list(lack.clusters),
-                "priority": lack.priority,
-                "missing": amounts(lack.missing),
-                "age_cycles": lack.age_cycles,
-                "topology_constrained": lack.is_gang,
+                "shard": shortfall.shard,
+                "cluster_ids": list(shortfall.clusters),
+                "priority": shortfall.priority,
+                "missing": amounts(shortfall.missing),
+                "age_cycles": shortfall.age_cycles,
+                "topology_constrained": shortfall.is_gang,
             }
-            for lack in view.lacks
+            for shortfall in view.shortfalls
         ],
     }
 

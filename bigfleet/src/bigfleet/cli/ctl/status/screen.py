@@ -14,7 +14,7 @@ from bigfleet.cli.ctl.status.overview import MissingDemand, Overview, ReplicaRol
 from bigfleet.cli.output import out, plain
 
 MOST_SHARDS: Final = 20
-MOST_LACKS: Final = 5
+MOST_SHORTFALLS: Final = 5
 MOST_PROBLEMS: Final = 12
 _ROLES: Final = {
     ReplicaRole.LEADS: "leads",
@@ -31,11 +31,11 @@ def print_status(view: Overview, problems: Sequence[Problem]) -> None:
         out.print()
         print_rows(view.shards[:MOST_SHARDS], _shard_columns(view))
         _print_rest(len(view.shards) - MOST_SHARDS, "shards")
-    if view.lacks:
+    if view.shortfalls:
         out.print()
         out.print(plain("Shortfalls", "bold"))
-        print_rows(view.lacks[:MOST_LACKS], _lack_columns())
-        _print_rest(len(view.lacks) - MOST_LACKS, "shortfalls")
+        print_rows(view.shortfalls[:MOST_SHORTFALLS], _shortfall_columns())
+        _print_rest(len(view.shortfalls) - MOST_SHORTFALLS, "shortfalls")
     out.print()
     _print_problems(problems)
 
@@ -46,7 +46,7 @@ def _print_facts(view: Overview) -> None:
         ("Shards", _shards(view)),
         ("Clusters", _clusters(view)),
         ("Machines", _machines(view)),
-        ("Shortfalls", _lacks(view)),
+        ("Shortfalls", _shortfalls(view)),
         ("Spend", _spend(view)),
     ]
     if view.replicas:
@@ -86,11 +86,11 @@ def _machines(view: Overview) -> str:
     )
 
 
-def _lacks(view: Overview) -> str:
-    if not view.lacks:
+def _shortfalls(view: Overview) -> str:
+    if not view.shortfalls:
         return "none reported" if view.shards else "no shard reports any"
-    oldest = max(lack.age_cycles for lack in view.lacks)
-    return f"{len(view.lacks):,}, the oldest for {plural(oldest, 'cycle')}"
+    oldest = max(shortfall.age_cycles for shortfall in view.shortfalls)
+    return f"{len(view.shortfalls):,}, the oldest for {plural(oldest, 'cycle')}"
 
 
 def _spend(view: Overview) -> str:
@@ -99,9 +99,9 @@ def _spend(view: Overview) -> str:
 
 
 def _shard_columns(view: Overview) -> list[ListingColumn[ShardLook]]:
-    lacking = {shard.shard: 0 for shard in view.shards}
-    for lack in view.lacks:
-        lacking[lack.shard] = lacking.get(lack.shard, 0) + 1
+    by_shard = {shard.shard: 0 for shard in view.shards}
+    for shortfall in view.shortfalls:
+        by_shard[shortfall.shard] = by_shard.get(shortfall.shard, 0) + 1
 
     def last_report(shard: ShardLook) -> str:
         return "" if shard.heard_ns is None else ago(shard.heard_ns, view.now)
@@ -116,7 +116,7 @@ def _shard_columns(view: Overview) -> list[ListingColumn[ShardLook]]:
         ListingColumn("sessions", lambda s: known(s, f"{len(s.sessions):,}"), "sessions>"),
         ListingColumn("serving", lambda s: known(s, f"{s.counted.of(*_SERVING):,}"), "serving>"),
         ListingColumn("idle", lambda s: known(s, f"{s.counted.of('Idle'):,}"), "idle>"),
-        ListingColumn("lacks", lambda s: lacking.get(s.shard, 0), "shortfalls>"),
+        ListingColumn("lacks", lambda s: by_shard.get(s.shard, 0), "shortfalls>"),
         ListingColumn("spend", lambda s: known(s, dollars(s.counted.dollars)), "$/hour>"),
     ]
     if view.replicas:
@@ -132,13 +132,13 @@ def _state(shard: ShardLook) -> str:
     return "dry run" if shard.dry_run else "running"
 
 
-def _lack_columns() -> list[ListingColumn[MissingDemand]]:
+def _shortfall_columns() -> list[ListingColumn[MissingDemand]]:
     return [
-        ListingColumn("missing", lambda lack: amount_words(lack.missing), "missing"),
-        ListingColumn("clusters", lambda lack: some(lack.clusters, 2), "for"),
-        ListingColumn("priority", lambda lack: lack.priority, "priority>"),
-        ListingColumn("age", lambda lack: plural(lack.age_cycles, "cycle"), "since>"),
-        ListingColumn("shard", lambda lack: lack.shard, "shard"),
+        ListingColumn("missing", lambda shortfall: amount_words(shortfall.missing), "missing"),
+        ListingColumn("clusters", lambda shortfall: some(shortfall.clusters, 2), "for"),
+        ListingColumn("priority", lambda shortfall: shortfall.priority, "priority>"),
+        ListingColumn("age", lambda shortfall: plural(shortfall.age_cycles, "cycle"), "since>"),
+        ListingColumn("shard", lambda shortfall: shortfall.shard, "shard"),
     ]
 
 

@@ -40,7 +40,7 @@ class Donation:
 class DonorSearch:
     """What there is for a shortfall; where there is nothing, why."""
 
-    gifts: tuple[Donation, ...] = ()
+    donations: tuple[Donation, ...] = ()
     why_not: str = ""
 
 
@@ -67,9 +67,9 @@ class Donors:
         self._preempted = 0
         self._spent: set[int] = set()
         """Shapes of which no shard has anything left; nothing comes back within a round."""
-        self._barred: set[tuple[str, str]] = set()
+        self._opposite_pairs: set[tuple[str, str]] = set()
         """Donor and recipient between whom machines lately went the other way."""
-        self._barren: dict[tuple[str, str, Tier], set[str]] = {}
+        self._empty_donors: dict[tuple[str, str, Tier], set[str]] = {}
         """For a recipient, fingerprint and tier: donors that lately had nothing."""
         self._under_way: set[tuple[str, str]] = set()
         """Recipient and fingerprint for which something is on its way."""
@@ -81,54 +81,54 @@ class Donors:
         if move.phase is MovePhase.ABANDONED:
             if is_recent and not move.machine_ids:
                 key = (move.recipient, move.fingerprint, move.tier)
-                self._barren.setdefault(key, set()).add(move.donor)
+                self._empty_donors.setdefault(key, set()).add(move.donor)
             return
         if is_recent or not move.phase.is_over:
-            self._barred.add((move.recipient, move.donor))
+            self._opposite_pairs.add((move.recipient, move.donor))
         if not move.phase.is_over:
             self._under_way.add((move.recipient, move.fingerprint))
 
-    def find(self, lack: ReportedShortfall, missing: dict[str, int], room: int) -> DonorSearch:
-        """Gifts that cover as much of what is missing as there is, in at most `room` moves."""
+    def find(self, shortfall: ReportedShortfall, missing: dict[str, int], room: int) -> DonorSearch:
+        """Donations that cover as much of what is missing as there is, in at most `room` moves."""
         if room <= 0:
             return DonorSearch()
-        spare = self._spare(lack)
-        gifts: list[Donation] = []
+        spare = self._spare(shortfall)
+        donations: list[Donation] = []
         if spare is not None:
-            missing = self._give(gifts, lack, missing, spare, Tier.IDLE, room)
+            missing = self._give(donations, shortfall, missing, spare, Tier.IDLE, room)
             if missing:
-                missing = self._give(gifts, lack, missing, spare, Tier.QUOTA, room)
+                missing = self._give(donations, shortfall, missing, spare, Tier.QUOTA, room)
         is_used_up = spare is None or not (spare.beyond.any() or spare.unused.any())
-        if is_used_up and self._is_whole and lack.age > rules.PREEMPTION_AGE:
-            self._preempt(gifts, lack, missing, room)
-        for gift in gifts:
-            self._barred.add((lack.shard, gift.donor))
-        return DonorSearch(tuple(gifts), "" if gifts else self._why_not(lack, spare))
+        if is_used_up and self._is_whole and shortfall.age > rules.PREEMPTION_AGE:
+            self._preempt(donations, shortfall, missing, room)
+        for donation in donations:
+            self._opposite_pairs.add((shortfall.shard, donation.donor))
+        return DonorSearch(tuple(donations), "" if donations else self._why_not(shortfall, spare))
 
     # -- unused machines -------------------------------------------------------------------------
 
-    def _spare(self, lack: ReportedShortfall) -> _Spare | None:
+    def _spare(self, shortfall: ReportedShortfall) -> _Spare | None:
         """What others have for a shortfall now; None where no shard has anything."""
-        if lack.shape in self._spent:
+        if shortfall.shape in self._spent:
             return None
         supply = self._supply
-        rows = self._reachable(lack)
+        rows = self._reachable(shortfall)
         beyond, unused = supply.beyond_margin(rows), supply.unused(rows)
         if not beyond.any() and not unused.any():
-            if len(rows) == len(supply.rows(lack.shape)):
-                self._spent.add(lack.shape)
+            if len(rows) == len(supply.rows(shortfall.shape)):
+                self._spent.add(shortfall.shape)
             return None
         for tier, column in ((Tier.IDLE, beyond), (Tier.QUOTA, unused)):
-            column[supply.number[lack.shard]] = 0
-            for donor in self._barren.get((lack.shard, lack.fingerprint, tier), ()):
+            column[supply.number[shortfall.shard]] = 0
+            for donor in self._empty_donors.get((shortfall.shard, shortfall.fingerprint, tier), ()):
                 if donor in supply.number:
                     column[supply.number[donor]] = 0
         return _Spare(rows, beyond, np.minimum(beyond, supply.budget), unused)
 
-    def _reachable(self, lack: ReportedShortfall) -> I64:
+    def _reachable(self, shortfall: ReportedShortfall) -> I64:
         """Rows of providers that the recipient uses."""
-        rows = self._supply.rows(lack.shape)
-        closed = {name for name, one in self._providers.items() if not one.serves(lack.shard)}
+        rows = self._supply.rows(shortfall.shape)
+        closed = {name for name, one in self._providers.items() if not one.serves(shortfall.shard)}
         if not closed:
             return rows
         kinds = self._supply.catalogue.kinds
@@ -137,8 +137,8 @@ class Donors:
 
     def _give(
         self,
-        gifts: list[Donation],
-        lack: ReportedShortfall,
+        donations: list[Donation],
+        shortfall: ReportedShortfall,
         missing: dict[str, int],
         spare: _Spare,
         tier: Tier,
@@ -148,10 +148,10 @@ class Donors:
         supply = self._supply
         allowed = spare.allowed if tier is Tier.IDLE else spare.unused
         for donor in np.argsort(-allowed, kind="stable").tolist():
-            if not allowed[donor] or not missing or len(gifts) >= room:
+            if not allowed[donor] or not missing or len(donations) >= room:
                 break
             name = supply.views[donor].shard
-            if (name, lack.shard) in self._barred:
+            if (name, shortfall.shard) in self._opposite_pairs:
                 continue
             theirs = spare.rows[supply.shard[spare.rows] == donor]
             left = int(allowed[donor])
@@ -160,37 +160,43 @@ class Donors:
                 count = min(left, supply.left(row, tier), kind.hosting(missing))
                 if count:
                     supply.take(row, tier, count)
-                    gifts.append(Donation(name, tier, kind.place, count))
+                    donations.append(Donation(name, tier, kind.place, count))
                     left -= count
                     missing = less(missing, kind, count)
-                if not left or not missing or len(gifts) >= room:
+                if not left or not missing or len(donations) >= room:
                     break
         return missing
 
     # -- machines that serve lower priority ------------------------------------------------------
 
     def _preempt(
-        self, gifts: list[Donation], lack: ReportedShortfall, missing: dict[str, int], room: int
+        self,
+        donations: list[Donation],
+        shortfall: ReportedShortfall,
+        missing: dict[str, int],
+        room: int,
     ) -> None:
         """One move for each machine, because each is drained in its own time."""
-        if (lack.shard, lack.fingerprint) in self._under_way:
+        if (shortfall.shard, shortfall.fingerprint) in self._under_way:
             return
-        barren = self._barren.get((lack.shard, lack.fingerprint, Tier.PREEMPT), ())
-        for use in self._bound.fitting(lack.shape):
+        empty_donors = self._empty_donors.get(
+            (shortfall.shard, shortfall.fingerprint, Tier.PREEMPT), ()
+        )
+        for use in self._bound.fitting(shortfall.shape):
             donor = self._supply.views[use.shard]
-            room_left = min(room - len(gifts), rules.MOST_PREEMPTED - self._preempted)
+            room_left = min(room - len(donations), rules.MOST_PREEMPTED - self._preempted)
             if not missing or room_left <= 0:
                 return
-            if donor.shard in barren or donor.shard == lack.shard:
+            if donor.shard in empty_donors or donor.shard == shortfall.shard:
                 continue
-            if (donor.shard, lack.shard) in self._barred:
+            if (donor.shard, shortfall.shard) in self._opposite_pairs:
                 continue
-            if any(own.priority >= lack.priority for own in donor.lacks):
+            if any(own.priority >= shortfall.priority for own in donor.shortfalls):
                 continue
             # Of a machine of unknown size, one is asked for and then looked again.
             count = 1 if use.kind is None else min(use.count, use.kind.hosting(missing))
             count = min(count, room_left)
-            gifts += [
+            donations += [
                 Donation(donor.shard, Tier.PREEMPT, (use.instance_type, "", "", ""), 1)
             ] * count
             self._preempted += count
@@ -198,13 +204,16 @@ class Donors:
 
     # -- reasons ---------------------------------------------------------------------------------
 
-    def _why_not(self, lack: ReportedShortfall, spare: _Spare | None) -> str:
+    def _why_not(self, shortfall: ReportedShortfall, spare: _Spare | None) -> str:
         if spare is None:
-            there = self._supply.there(self._reachable(lack))
-            there[self._supply.number[lack.shard]] = 0
+            there = self._supply.there(self._reachable(shortfall))
+            there[self._supply.number[shortfall.shard]] = 0
             return "donor_margin" if there.any() else "no_donor"
         could = np.flatnonzero(spare.allowed + spare.unused).tolist()
-        if any((self._supply.views[one].shard, lack.shard) in self._barred for one in could):
+        if any(
+            (self._supply.views[one].shard, shortfall.shard) in self._opposite_pairs
+            for one in could
+        ):
             return "cooldown"
         # What is left is more than this round may take, or what donors said they have not.
         return "donor_margin" if spare.beyond.any() else "no_donor"

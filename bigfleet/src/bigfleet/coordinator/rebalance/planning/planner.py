@@ -50,13 +50,17 @@ def plan(
     suppressed: list[SuppressedShortfall] = []
     eligible: list[ReportedShortfall] = []
     for view in views:
-        for lack in view.lacks:
-            if lack.age <= rules.ESCALATION_AGE:
-                suppressed.append(SuppressedShortfall(lack.shard, lack.fingerprint, "too_young"))
-            elif lack.is_constrained:
-                suppressed.append(SuppressedShortfall(lack.shard, lack.fingerprint, "topology"))
+        for shortfall in view.shortfalls:
+            if shortfall.age <= rules.ESCALATION_AGE:
+                suppressed.append(
+                    SuppressedShortfall(shortfall.shard, shortfall.fingerprint, "too_young")
+                )
+            elif shortfall.is_constrained:
+                suppressed.append(
+                    SuppressedShortfall(shortfall.shard, shortfall.fingerprint, "topology")
+                )
             else:
-                eligible.append(lack)
+                eligible.append(shortfall)
     if not eligible:
         return RebalancePlan((), tuple(suppressed))
     eligible.sort(key=lambda one: (-one.priority, -one.age, one.shard, one.fingerprint))
@@ -66,14 +70,18 @@ def plan(
     room = rules.MOST_MOVES - sum(move.phase is MovePhase.PLANNED for move in known.moves)
     moves: list[Move] = []
     wishes = _Wishes(catalogue)
-    for lack in eligible:
-        missing = _beyond(lack.deficit, coming.get((lack.shard, lack.fingerprint), {}))
+    for shortfall in eligible:
+        missing = _beyond(
+            shortfall.deficit, coming.get((shortfall.shard, shortfall.fingerprint), {})
+        )
         if not missing:
             continue
-        found = donors.find(lack, missing, room - len(moves))
-        moves += [_move(mint(), lack, one, wishes, known) for one in found.gifts]
-        if not found.gifts and found.why_not:
-            suppressed.append(SuppressedShortfall(lack.shard, lack.fingerprint, found.why_not))
+        found = donors.find(shortfall, missing, room - len(moves))
+        moves += [_move(mint(), shortfall, one, wishes, known) for one in found.donations]
+        if not found.donations and found.why_not:
+            suppressed.append(
+                SuppressedShortfall(shortfall.shard, shortfall.fingerprint, found.why_not)
+            )
     return RebalancePlan(tuple(moves), tuple(suppressed))
 
 
@@ -150,20 +158,25 @@ class _Wishes:
 
 
 def _move(
-    name: str, lack: ReportedShortfall, gift: Donation, wishes: _Wishes, known: PlanningInput
+    name: str,
+    shortfall: ReportedShortfall,
+    donation: Donation,
+    wishes: _Wishes,
+    known: PlanningInput,
 ) -> Move:
-    wanted, place = wishes.of(lack.shape), gift.place
+    wanted, place = wishes.of(shortfall.shape), donation.place
     return Move(
         id=name,
-        tier=gift.tier,
-        donor=gift.donor,
-        recipient=lack.shard,
-        count=gift.count,
+        tier=donation.tier,
+        donor=donation.donor,
+        recipient=shortfall.shard,
+        count=donation.count,
         wish=replace(
             wanted, instance_type=place[0], zone=place[1], provider=place[2], region=place[3],
-            priority=lack.priority, interruption_penalty_bucket=lack.interruption,
+            priority=shortfall.priority, interruption_penalty_bucket=shortfall.interruption,
         ),
-        escalated_at=known.escalated.get((lack.shard, lack.fingerprint), known.now),
-        fingerprint=lack.fingerprint,
-        reason=f"{lack.shard} lacks it at priority {lack.priority} for {lack.age} cycles",
+        escalated_at=known.escalated.get((shortfall.shard, shortfall.fingerprint), known.now),
+        fingerprint=shortfall.fingerprint,
+        reason=f"{shortfall.shard} lacks it at priority {shortfall.priority} "
+        f"for {shortfall.age} cycles",
     )  # fmt: skip

@@ -57,7 +57,7 @@ class ShardView:
     """One shard, as it said last. Rows are what it could give."""
 
     shard: str
-    lacks: tuple[ReportedShortfall, ...]
+    shortfalls: tuple[ReportedShortfall, ...]
     kinds: I64
     idle: I64
     speculative: I64
@@ -81,7 +81,7 @@ class ReportReader:
     def _begin(self) -> None:
         self.catalogue = Catalogue()
         self._shapes: dict[_ShapeKey, tuple[int, bool] | None] = {}
-        self._lacks: dict[str, tuple[ReceivedReport, tuple[ReportedShortfall, ...]]] = {}
+        self._shortfalls: dict[str, tuple[ReceivedReport, tuple[ReportedShortfall, ...]]] = {}
         self._forget_kinds()
 
     def _forget_kinds(self) -> None:
@@ -95,8 +95,8 @@ class ReportReader:
         received = list(reports)
         if len(self._shapes) > _MOST_KINDS:
             self._begin()
-        known = self._lacks
-        self._lacks = {one.shard_id: self._lacks_of(one, known) for one in received}
+        known = self._shortfalls
+        self._shortfalls = {one.shard_id: self._shortfalls_of(one, known) for one in received}
         is_full = len(self.catalogue.kinds) > _MOST_KINDS
         if is_full or len(self._labels) != len(self.catalogue.labels):
             self._forget_kinds()
@@ -107,7 +107,7 @@ class ReportReader:
             self._views[one.shard_id] = (one, view)
         return [view for _, view in self._views.values()]
 
-    def _lacks_of(
+    def _shortfalls_of(
         self,
         received: ReceivedReport,
         known: Mapping[str, tuple[ReceivedReport, tuple[ReportedShortfall, ...]]],
@@ -115,15 +115,15 @@ class ReportReader:
         last = known.get(received.shard_id)
         if last is not None and last[0] is received:
             return last
-        lacks = (self._lack(received.shard_id, one) for one in received.shortfalls)
-        return received, tuple(lack for lack in lacks if lack is not None)
+        shortfalls = (self._shortfall(received.shard_id, one) for one in received.shortfalls)
+        return received, tuple(shortfall for shortfall in shortfalls if shortfall is not None)
 
     def _read(self, received: ReceivedReport) -> ShardView:
         summary = received.summary or pb.ShardSummary()
         kinds, idle, speculative = self._columns(summary.free_by_class)
         return ShardView(
             shard=received.shard_id,
-            lacks=self._lacks[received.shard_id][1],
+            shortfalls=self._shortfalls[received.shard_id][1],
             kinds=kinds,
             idle=idle,
             speculative=speculative,
@@ -173,7 +173,7 @@ class ReportReader:
         self._kinds[key] = number
         return number
 
-    def _lack(self, shard: str, entry: pb.Shortfall) -> ReportedShortfall | None:
+    def _shortfall(self, shard: str, entry: pb.Shortfall) -> ReportedShortfall | None:
         try:
             deficit = amounts_from_proto(entry.deficit.resources, "deficit")
         except QuantityError as error:

@@ -53,7 +53,7 @@ class SpareSupply:
         """Before anything was taken for unmet demand; margins are of this."""
         self.all_slots: I64 = self.speculative.copy()
         for number, view in enumerate(views):
-            self._reserve(number, view.lacks)
+            self._reserve(number, view.shortfalls)
         self._by_kind = np.argsort(self.kind, kind="stable")
         kinds = len(catalogue.kinds)
         self._kind_start = np.searchsorted(self.kind[self._by_kind], np.arange(kinds + 1))
@@ -156,17 +156,19 @@ class SpareSupply:
                     column[row] -= taken
                     left -= taken
 
-    def _reserve(self, number: int, lacks: Sequence[ReportedShortfall]) -> None:
+    def _reserve(self, number: int, shortfalls: Sequence[ReportedShortfall]) -> None:
         """Keep what a shard's own unmet demand can use, Idle machines first."""
         rows = slice(int(self._start[number]), int(self._start[number + 1]))
         live = np.flatnonzero((self.idle[rows] > 0) | (self.speculative[rows] > 0)) + rows.start
-        if not lacks or not len(live):
+        if not shortfalls or not len(live):
             return
         kinds = self.kind[live]
         idle, speculative = self.idle[live].tolist(), self.speculative[live].tolist()
-        for lack in sorted(lacks, key=lambda one: (-one.priority, -one.age, one.fingerprint)):
-            fitting = self.catalogue.fits(lack.shape)[kinds].nonzero()[0].tolist()
-            missing = dict(lack.deficit) if fitting else {}
+        for shortfall in sorted(
+            shortfalls, key=lambda one: (-one.priority, -one.age, one.fingerprint)
+        ):
+            fitting = self.catalogue.fits(shortfall.shape)[kinds].nonzero()[0].tolist()
+            missing = dict(shortfall.deficit) if fitting else {}
             for column in (idle, speculative):
                 for row in fitting:
                     if not missing:

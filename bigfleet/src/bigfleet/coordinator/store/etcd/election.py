@@ -6,8 +6,8 @@ counts the lease from before it asked for the renewal, so it knows that it may h
 anybody else can have won; etcd decides in any case, because the writes of a former leader no longer
 pass.
 
-While another replica leads, a candidate is woken by what `following` sees, and looks once a second
-besides: a member that stopped talking must not cost the fleet its coordinator.
+While another replica leads, a candidate is woken by what `leader_watch` sees, and looks once a
+second besides: a member that stopped talking must not cost the fleet its coordinator.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Election:
         return held
 
     def seen(self, elected: LeaderRecord | None, revision: int) -> None:
-        """`following` saw the key like this at a revision of etcd."""
+        """`leader_watch` saw the key like this at a revision of etcd."""
         self._changed.set()
         held = self._held
         if held is None or revision < held.create_revision:

@@ -7,7 +7,7 @@ The same for every engine, and readable by a person:
 
 The checksum is that of the tables alone, written without spaces in the order of the document, so a
 document that a person indented is still itself. Values come back as compact JSON of the same
-content. Where documents come from and go to is left to `exporting` and `restoring`.
+content. Where documents come from and go to is left to `exporter` and `restore`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where the operator's sessions go, dialled out. It never listens for the shard.
 
-TLS files are looked at when a line is dialled and, since a line may last for weeks, every ten
-seconds beside that. Files that changed are used by the next line; an open one is not cut for them.
+TLS files are looked at when a stream is dialled and, since a stream may last for weeks, every ten
+seconds beside that. Files that changed are used by the next stream; an open one
+goes on.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Callable
 import grpc.aio
 
 from bigfleet.wire.channel import open_channel
-from bigfleet.wire.session import GrpcLine, open_line
+from bigfleet.wire.session import GrpcSessionStream, open_session_stream
 from bigfleet.wire.tls import LOOK_EVERY_SECONDS, ClientTls
 
 
 class GrpcDial:
-    """Lines to the shard at an address; plaintext without TLS files."""
+    """Streams to the shard at an address; plaintext without TLS files."""
 
     def __init__(
         self,
@@ -30,18 +31,18 @@ class GrpcDial:
         self._outdated = False
         """The connection was made with files that have changed since."""
 
-    async def __call__(self) -> GrpcLine:
-        """A new line on the one connection, which is dialled when first used."""
+    async def __call__(self) -> GrpcSessionStream:
+        """A new stream on the one connection, which is dialled when first used."""
         self._look()
         if self._outdated:
             await self.close()
         if self._channel is None:
             credentials = None if self._tls is None else self._tls.credentials
             self._channel = open_channel(self._address, credentials)
-        return open_line(self._channel)
+        return open_session_stream(self._channel)
 
     async def follow(self) -> None:
-        """Notice new files while a line lasts, until cancelled."""
+        """Notice new files while a stream lasts, until cancelled."""
         while self._tls is not None:
             await asyncio.sleep(LOOK_EVERY_SECONDS)
             self._look()

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bigfleet.observe.settings import SettingsError
-from bigfleet.podcontroller.claims import count_devices, device_classes
 from bigfleet.podcontroller.errors import UnsupportedClaimError
 from bigfleet.podcontroller.pods import ClaimSpec
+from bigfleet.podcontroller.resource_claims import count_devices, device_classes
 from bigfleet.podcontroller.settings import PodControllerSettings
 from kubeobjects import claim_spec, exactly, read
 
