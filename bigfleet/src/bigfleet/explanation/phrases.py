@@ -13,7 +13,7 @@ from bigfleet.explanation.remedies import Remedy
 from bigfleet.explanation.situation import Effect, Situation
 from bigfleet.explanation.trials import Explanation, TriedRemedy
 from bigfleet.model import Need, Requirement, Resources, format_resources
-from bigfleet.model.amounts.readable import readable
+from bigfleet.model.amounts.resources import readable
 from bigfleet.model.blockers import (
     BLOCKED_BY,
     MORE_THAN_TWO,

@@ -13,11 +13,11 @@
     client    typed calls;  decoding  into partial structs
     reader    get, list in pages, watch;  list_watch  list, then watch, without end
     informer  keeps a copy of one kind and reports every change
-    lease     leader election;  replica  what processes that take part share
+    lease     leader election, and what processes that take part share
     events    what `kubectl describe` shows
     objects   structs and names of Kubernetes' kinds;  fleet  of our own
     podspec   what a Pod asks of a node, as the scheduler counts
-    ports     time, from outside;  lines  cuts a watch into events;  rate  how often calls begin
+    ports     time, from outside
 
 One event loop, nothing that blocks. Knows nothing of shards, roll-ups or machines.
 """
@@ -45,10 +45,9 @@ from bigfleet.kube.errors import (
 )
 from bigfleet.kube.events import EventRecorder, ObjectRef
 from bigfleet.kube.informer import Change, ChangeKind, Handler, Informer
-from bigfleet.kube.lease import LeaderElection, LeaseTimes
+from bigfleet.kube.lease import PATIENT, LeaderElection, LeaseTimes, Readiness
 from bigfleet.kube.objects import Meta, Object, OwnerReference, Partial, Resource, key_of
 from bigfleet.kube.ports import KubeClock, KubeSystemClock, Observer
-from bigfleet.kube.replica import PATIENT, Readiness
 
 __all__ = [
     "PATIENT",

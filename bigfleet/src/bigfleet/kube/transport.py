@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 import aiohttp
 from aiohttp.connector import AddrInfoType
@@ -25,16 +25,79 @@ from bigfleet.kube.config import ClusterConfig
 from bigfleet.kube.errors import (
     ApiError,
     DeadlineError,
+    DecodeError,
     ServerError,
     ThrottledError,
     UnauthorizedError,
     UnreachableError,
     api_error,
 )
-from bigfleet.kube.lines import lines_of
 from bigfleet.kube.ports import KubeClock, KubeSystemClock, NullObserver, Observer
-from bigfleet.kube.rate import RateLimit
 from bigfleet.wire.backoff import Backoff
+
+# The client's own limit of requests a second, so that it never is the cluster's problem.
+#
+# A bucket of `burst` tokens refills at `qps`; who finds it empty waits for its turn, first come,
+# first served. Watches take a token when they start and none while they last.
+
+
+class RateLimit:
+    """A token bucket that hands out turns in order."""
+
+    def __init__(self, qps: float, burst: int, clock: KubeClock) -> None:
+        if qps <= 0 or burst < 1:
+            raise ValueError(
+                f"qps={qps} and burst={burst}: give a rate above 0 and a burst of 1 or more"
+            )
+        self._qps = qps
+        self._burst = burst
+        self._clock = clock
+        # Tokens are counted as time: a turn may be taken once this moment is not in the future.
+        self._next_turn = clock.monotonic() - burst / qps
+
+    async def turn(self) -> None:
+        """Wait for a turn and take it."""
+        now = self._clock.monotonic()
+        self._next_turn = max(self._next_turn, now - self._burst / self._qps) + 1 / self._qps
+        wait = self._next_turn - now
+        if wait > 0:
+            await self._clock.sleep(wait)
+
+
+# Cuts a stream of bytes into lines, which is how a watch sends its events.
+
+LONGEST_LINE: Final = 16 * 2**20
+"""An object is at most 1.5 MiB in etcd; ten times that is not an object."""
+
+
+class Chunks(Protocol):
+    """Bytes as they arrive."""
+
+    def iter_any(self) -> AsyncIterator[bytes]:
+        """Whatever is there, as soon as it is."""
+
+
+async def lines_of(chunks: Chunks, longest: int = LONGEST_LINE) -> AsyncIterator[bytes]:
+    """Complete lines, without their ends; what follows the last end is dropped."""
+    pieces: list[bytes] = []
+    size = 0
+    async for chunk in chunks.iter_any():
+        first, *rest = chunk.split(b"\n")
+        pieces.append(first)
+        size += len(first)
+        if size > longest:
+            raise DecodeError(f"a line of a watch has more than {longest} bytes")
+        if not rest:
+            continue
+        whole = b"".join(pieces)
+        if whole:
+            yield whole
+        for line in rest[:-1]:
+            if line:
+                yield line
+        pieces = [rest[-1]]
+        size = len(rest[-1])
+
 
 DEADLINE: Final = 30.0
 UNLIMITED: Final = frozenset({"leases"})

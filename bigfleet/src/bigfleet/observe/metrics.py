@@ -22,7 +22,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from bigfleet.observe.distribution import Distribution
-from bigfleet.observe.page import Registry
+from bigfleet.observe.pages import Registry
 
 # Creation times would be a second series beside every counter and histogram.
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]

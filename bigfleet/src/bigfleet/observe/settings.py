@@ -15,12 +15,44 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Self, Union, get_args, get_origin
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
-from bigfleet.observe.setting_errors import refusal
+from bigfleet_base.addresses import Endpoint, check_plaintext, dialled
+
+# Why a setting is refused, in our words: the library's are those of a programmer.
+
+_WORDS: Final[Mapping[str, Callable[[Any, Mapping[str, Any]], str]]] = {
+    "int_parsing": lambda given, _: f"{given!r} is not a whole number",
+    "int_type": lambda given, _: f"{given!r} is not a whole number",
+    "int_from_float": lambda given, _: f"{given!r} is not a whole number",
+    "float_parsing": lambda given, _: f"{given!r} is not a number",
+    "float_type": lambda given, _: f"{given!r} is not a number",
+    "bool_parsing": lambda given, _: f"{given!r} is neither true nor false",
+    "bool_type": lambda given, _: f"{given!r} is neither true nor false",
+    "string_type": lambda given, _: f"{given!r} is not text",
+    "tuple_type": lambda given, _: f"{given!r} is not a list",
+    "list_type": lambda given, _: f"{given!r} is not a list",
+    "literal_error": lambda given, limit: f"{given!r} is unknown: use {limit['expected']}",
+    "greater_than": lambda given, limit: f"{given!r} is too small: use more than {limit['gt']:g}",
+    "greater_than_equal": lambda given, limit: (
+        f"{given!r} is too small: use {limit['ge']:g} or more"
+    ),
+    "less_than": lambda given, limit: f"{given!r} is too large: use less than {limit['lt']:g}",
+    "less_than_equal": lambda given, limit: f"{given!r} is too large: use {limit['le']:g} or less",
+}
+
+
+def refusal(problem: Mapping[str, Any]) -> str:
+    """One problem of a ValidationError."""
+    words = _WORDS.get(problem["type"])
+    if words is None:
+        return str(problem["msg"]).removeprefix("Value error, ")
+    return words(problem.get("input"), problem.get("ctx", {}))
+
 
 PREFIX: Final = "BIGFLEET_"
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
@@ -228,3 +260,77 @@ def _shown(value: object, metadata: list[Any]) -> str:
     ):
         return format_duration(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# Addresses as settings name them, checked when they are read: a wrong one is refused at the start.
+#
+# Types of fields: `Dial` is where to call, `Listen` where to be called, `Pages` where metrics and
+# probes are, which may be switched off. The rules are those of `bigfleet_base.addresses`.
+
+OFF: Final = ("", "0")
+"""Pages that are not served."""
+ALLOW_PLAINTEXT: Final = "Serve plaintext also to other machines, where no TLS is configured."
+ALLOW_PLAINTEXT_PAGES: Final = "Serve /metrics and probes, which have no TLS, to other machines."
+
+
+def check_listen(listen: str, flag: str, *, has_tls: bool, allowed: bool) -> None:
+    """Refuse a port of calls that other machines reach in plaintext, unless that is allowed."""
+    check_plaintext(
+        listen,
+        flag,
+        has_tls=has_tls,
+        allowed=allowed,
+        allow_flag="--allow-plaintext",
+        remedy="add --tls-cert, --tls-key and --tls-ca",
+    )
+
+
+def check_pages(pages: str, flag: str, *, allowed: bool) -> None:
+    """Refuse pages that other machines reach, which are plaintext, unless that is allowed."""
+    if pages not in OFF:
+        check_plaintext(
+            pages,
+            flag,
+            has_tls=False,
+            allowed=allowed,
+            allow_flag="--allow-plaintext-pages",
+            remedy="metrics and probes have no TLS",
+        )
+
+
+def web(text: str) -> str:
+    """The address of a web server."""
+    try:
+        parts = urlsplit(text)
+        # Reading the port is what refuses a wrong one.
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise ValueError(f"{text!r} is not a web address: write http://host:port or https://host")
+    return text
+
+
+def _listen(text: str) -> str:
+    Endpoint.parse(text)
+    return text
+
+
+def _pages(text: str) -> str:
+    if text not in OFF:
+        Endpoint.parse(text, "host:port, :port, or 0 for none")
+    return text
+
+
+def _dial_or_none(text: str) -> str:
+    return dialled(text) if text else text
+
+
+def _web_or_none(text: str) -> str:
+    return web(text) if text else text
+
+
+Listen = Annotated[str, AfterValidator(_listen)]
+Pages = Annotated[str, AfterValidator(_pages)]
+Dial = Annotated[str, AfterValidator(_dial_or_none)]
+Web = Annotated[str, AfterValidator(_web_or_none)]

@@ -33,8 +33,7 @@ from bigfleet.operator.machines.available import Available
 from bigfleet.operator.machines.node_state import Phase
 from bigfleet.operator.machines.writer import FORGET_SECONDS, UpcomingNodeWriter
 from bigfleet.operator.nodes.book import NodeBook, ready_since
-from bigfleet.operator.nodes.objects import DaemonSet
-from bigfleet.operator.nodes.overhead import node_overhead
+from bigfleet.operator.nodes.objects import DaemonSet, node_overhead
 from bigfleet.operator.ports import Dial
 from bigfleet.operator.session.dialer import Connection
 from bigfleet.operator.session.session import PROTOCOL, SessionIntervals

@@ -12,8 +12,14 @@ from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
-from bigfleet.observe.addresses import ALLOW_PLAINTEXT_PAGES, Dial, Pages, check_pages
-from bigfleet.observe.settings import Duration, ProcessSettings
+from bigfleet.observe.settings import (
+    ALLOW_PLAINTEXT_PAGES,
+    Dial,
+    Duration,
+    Pages,
+    ProcessSettings,
+    check_pages,
+)
 from bigfleet.operator.operator import OperatorConfig
 from bigfleet.operator.session.session import SessionIntervals
 from bigfleet.wire.errors import TlsFilesError

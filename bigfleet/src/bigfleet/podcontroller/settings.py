@@ -9,8 +9,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
-from bigfleet.observe.addresses import ALLOW_PLAINTEXT_PAGES, Pages, check_pages
-from bigfleet.observe.settings import Duration, ProcessSettings, listed_texts
+from bigfleet.observe.settings import (
+    ALLOW_PLAINTEXT_PAGES,
+    Duration,
+    Pages,
+    ProcessSettings,
+    check_pages,
+    listed_texts,
+)
 from bigfleet.podcontroller.resource_claims import device_classes
 
 

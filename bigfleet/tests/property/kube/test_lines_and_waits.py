@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet.kube import DecodeError
-from bigfleet.kube.lines import lines_of
-from bigfleet.kube.rate import RateLimit
+from bigfleet.kube.transport import RateLimit, lines_of
 from bigfleet.wire.backoff import Backoff
 
 

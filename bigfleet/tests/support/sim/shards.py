@@ -16,7 +16,7 @@ from bigfleet.shard.act.executor import EnqueueResult, Executor
 from bigfleet.shard.machines.book import Book
 from bigfleet.shard.machines.orders import Order
 from bigfleet.shard.server import shard as product
-from bigfleet.shard.server.config import ShardConfig
+from bigfleet.shard.server.settings import ShardConfig
 from bigfleet.shard.server.shard import Count, Shard
 from bigfleet.shard.state.ownership import OwnershipFile
 from bigfleet.wire.fencing import FencingStamps

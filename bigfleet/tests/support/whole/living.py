@@ -21,7 +21,7 @@ from bigfleet.model import (
 from bigfleet.shard.act.audit_log import AuditLog
 from bigfleet.shard.decide.inputs import configured_per_cluster
 from bigfleet.shard.server import shard as product
-from bigfleet.shard.server.config import ShardConfig
+from bigfleet.shard.server.settings import ShardConfig
 from bigfleet.shard.server.shard import Shard
 from bigfleet_lab.simcluster.behaviour import Behaviour
 from bigfleet_lab.simcluster.generator import Mix

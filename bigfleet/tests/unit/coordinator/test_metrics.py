@@ -11,8 +11,8 @@ import itertools
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bigfleet.observe.buckets import LONG, MEDIUM
 from bigfleet.observe.coordinator import CoordinatorMetrics
+from bigfleet.observe.distribution import LONG, MEDIUM
 
 CATALOGUE = """
 raft_term                             gauge

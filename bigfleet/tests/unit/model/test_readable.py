@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.model.amounts.readable import readable
+from bigfleet.model.amounts.resources import readable
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from bigfleet.observe.buckets import FINE, LONG, MEDIUM
+from bigfleet.observe.distribution import FINE, LONG, MEDIUM
 
 
 @pytest.mark.parametrize(("bounds", "count"), [(FINE, 89), (MEDIUM, 57), (LONG, 34)])

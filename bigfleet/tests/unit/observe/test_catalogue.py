@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bigfleet.observe.buckets import FINE, LONG, MEDIUM
+from bigfleet.observe.distribution import FINE, LONG, MEDIUM
 from bigfleet.observe.shard import ShardMetrics
 
 STATES = (

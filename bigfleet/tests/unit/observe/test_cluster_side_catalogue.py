@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bigfleet.observe.buckets import MEDIUM
+from bigfleet.observe.distribution import MEDIUM
 from bigfleet.observe.operator import OperatorMetrics
 from bigfleet.observe.podcontroller import PodControllerMetrics
 

@@ -3,8 +3,8 @@
 from bigfleet.decision import Plan, Policy
 from bigfleet.decision.policy import SECOND
 from bigfleet.model import Machine, Need
-from bigfleet.observe.ages import TransitionAges
 from bigfleet.observe.shard import ShardMetrics, ShortfallCounts
+from bigfleet.observe.shard.ages import TransitionAges
 from bigfleet.observe.shard.fleet import not_ready
 from living import Living
 from worlds import NOW, S, machine, need, serving

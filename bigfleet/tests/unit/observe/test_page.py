@@ -8,7 +8,7 @@ from prometheus_client.exposition import choose_encoder
 
 from bigfleet.observe.coordinator import CoordinatorMetrics
 from bigfleet.observe.operator import OperatorMetrics
-from bigfleet.observe.page import MetricsPage, Registry
+from bigfleet.observe.pages import MetricsPage, Registry
 from bigfleet.observe.podcontroller import PodControllerMetrics
 from bigfleet.observe.shard import ShardMetrics
 

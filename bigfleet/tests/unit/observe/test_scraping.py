@@ -4,11 +4,12 @@ import threading
 
 import pytest
 
-from bigfleet.observe.page import BITE, MetricsPage
-from bigfleet.observe.scrape_throttle import (
+from bigfleet.observe.pages import (
+    BITE,
     PATIENCE_SECONDS,
     PAUSE_SECONDS,
     CycleLock,
+    MetricsPage,
     ScrapeThrottle,
 )
 from bigfleet.observe.shard import ShardMetrics

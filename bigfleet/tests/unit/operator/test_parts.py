@@ -32,8 +32,7 @@ from bigfleet.operator.machines.node_state import (
     object_name,
     phase_after,
 )
-from bigfleet.operator.nodes.objects import DaemonSet
-from bigfleet.operator.nodes.overhead import node_overhead
+from bigfleet.operator.nodes.objects import DaemonSet, node_overhead
 from bigfleet_api.v1alpha1 import provider_pb2 as provider
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from kubeobjects import read

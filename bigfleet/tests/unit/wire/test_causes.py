@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigfleet.wire.connect_errors import shortly
+from bigfleet.wire.tls_diagnosis import shortly
 
 REFUSED = (
     "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect "

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from bigfleet.cli.errors import FailureError, InputError
-from bigfleet.cli.processes.data_folder import FORM_FILE
+from bigfleet.cli.processes.process import FORM_FILE
 
 FORM: Final = "1"
 _LOCK: Final = "demo.lock"

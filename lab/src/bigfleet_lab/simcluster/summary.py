@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bigfleet.wire.connect_errors import shortly
+from bigfleet.wire.tls_diagnosis import shortly
 from bigfleet_api.v1alpha1 import shardread_pb2 as read
 from bigfleet_lab.simcluster.fleet import SimFleet
 

@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from bigfleet.cli.doctor.findings import Finding, fine, note, wrong
 from bigfleet.provider import ProviderSite
 from bigfleet.wire.channel import open_channel
-from bigfleet.wire.connect_errors import shortly
+from bigfleet.wire.tls_diagnosis import shortly
 from bigfleet_api.v1alpha1 import coordinator_pb2 as pb
 from bigfleet_api.v1alpha1 import coordinator_pb2_grpc, shardread_pb2, shardread_pb2_grpc
 from bigfleet_base.addresses import AddressError, shard_address

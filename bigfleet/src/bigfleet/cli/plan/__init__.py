@@ -3,5 +3,4 @@
 command       the command
 table         summary, actions, unmet needs
 explain_need  one need in detail: what it asks for, what it got, what would help
-need_words    amounts and requirements of a need in words
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.padding import Padding
 
 from bigfleet.cli.output import out, plain
-from bigfleet.cli.plan.need_words import amounts, names, plural, wishes
+from bigfleet.cli.plan.table import amounts, names, plural, wishes
 from bigfleet.decision import ActionKind, Reason
 from bigfleet.model import Need
 from bigfleet.model.reasons import NEXT, WHY

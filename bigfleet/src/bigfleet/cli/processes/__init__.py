@@ -3,5 +3,4 @@
 process         flags, settings file, signals: what these commands share
 coordinator, shard, operator, pod_controller, dashboard, all_in_one
 dashboard_settings, all_in_one_settings
-data_folder     keeps a demo's data folder apart from a fleet's
 """

@@ -23,7 +23,7 @@ EXAMPLES = examples(
 async def serve_all(settings: AllInOneSettings, stop: asyncio.Event) -> None:
     """Serve both until told to stop; when one fails, so does the other."""
     from bigfleet.cli.processes.coordinator import serve_coordinator
-    from bigfleet.cli.processes.data_folder import refuse_demo
+    from bigfleet.cli.processes.process import refuse_demo
     from bigfleet.cli.processes.shard import serve_shard
 
     refuse_demo(settings.data_dir)

@@ -8,9 +8,7 @@ from typing import Final
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from bigfleet.coordinator.server.settings import CoordinatorSettings
-from bigfleet.observe.addresses import Listen, Pages
-from bigfleet.observe.setting_errors import refusal
-from bigfleet.observe.settings import Texts
+from bigfleet.observe.settings import Listen, Pages, Texts, refusal
 from bigfleet.shard.server.settings import ShardSettings
 from bigfleet_base.addresses import Endpoint, can_dial
 

@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from bigfleet.observe.addresses import Listen, Web, web
-from bigfleet.observe.settings import Duration, ProcessSettings, Texts
+from bigfleet.observe.settings import Duration, Listen, ProcessSettings, Texts, Web, web
 from bigfleet_base.addresses import check_plaintext, dialled
 from bigfleet_dashboard.config import Auth, Config, Tls, split_address
 

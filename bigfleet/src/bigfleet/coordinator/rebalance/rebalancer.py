@@ -18,8 +18,7 @@ from bigfleet.coordinator.rebalance import rules
 from bigfleet.coordinator.rebalance.moves.advance import advance
 from bigfleet.coordinator.rebalance.moves.move_tracker import MoveTracker
 from bigfleet.coordinator.rebalance.planning.planner import RebalancePlan, none_eligible, plan
-from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
-from bigfleet.coordinator.rebalance.planning.report_reader import ReportReader
+from bigfleet.coordinator.rebalance.planning.report_reader import PlanningInput, ReportReader
 from bigfleet.coordinator.reports.instructions import EndedInstruction
 from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet.coordinator.state import (

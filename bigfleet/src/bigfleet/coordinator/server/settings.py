@@ -14,16 +14,16 @@ from pydantic import Field, model_validator
 
 from bigfleet.coordinator.store.etcd import EtcdAddress
 from bigfleet.coordinator.store.interface import StorePlace
-from bigfleet.observe.addresses import (
+from bigfleet.observe.settings import (
     ALLOW_PLAINTEXT,
     ALLOW_PLAINTEXT_PAGES,
     Dial,
     Listen,
     Pages,
+    ProcessSettings,
     check_listen,
     check_pages,
 )
-from bigfleet.observe.settings import ProcessSettings
 from bigfleet.wire.errors import TlsFilesError
 from bigfleet.wire.tls import TlsFiles
 from bigfleet_base.addresses import Endpoint, can_dial, own_address

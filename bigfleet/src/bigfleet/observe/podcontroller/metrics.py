@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bigfleet.observe.buckets import MEDIUM
+from bigfleet.observe.distribution import MEDIUM
 from bigfleet.observe.kubecalls import KubeCalls
 from bigfleet.observe.metrics import CommonMetrics, Instruments
 

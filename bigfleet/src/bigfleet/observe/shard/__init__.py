@@ -6,6 +6,7 @@
     session_metrics   operator sessions, roll-ups, and the coordinator
     fleet             inventory, demand, shortfalls and spend of the last cycle, computed when
                       scraped
+    ages              how long the oldest machine is in each moving state
     metrics           `ShardMetrics`, which is all of it
 
 Parts of a shard call plain methods; only this package knows the metrics library.

@@ -7,7 +7,7 @@ from typing import Final
 from prometheus_client import Counter
 
 from bigfleet.decision import ActionKind
-from bigfleet.observe.buckets import LONG, MEDIUM
+from bigfleet.observe.distribution import LONG, MEDIUM
 from bigfleet.observe.metrics import Instruments
 from bigfleet.observe.shard.cycle_metrics import KINDS, kind_label
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bigfleet.decision import ActionKind, Counters
-from bigfleet.observe.buckets import FINE
+from bigfleet.observe.distribution import FINE
 from bigfleet.observe.metrics import Instruments
 
 PHASES: Final = (

@@ -8,8 +8,7 @@ from typing import Final
 from prometheus_client import Counter
 
 from bigfleet.model import REJECT_REASONS, CapacityType
-from bigfleet.observe.buckets import MEDIUM
-from bigfleet.observe.distribution import Series
+from bigfleet.observe.distribution import MEDIUM, Series
 from bigfleet.observe.metrics import CAPACITY_TYPES, OPEN, Instruments
 from bigfleet.observe.shard.fleet import capacity_label
 

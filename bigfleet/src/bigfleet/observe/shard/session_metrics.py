@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
-from bigfleet.observe.buckets import MEDIUM
+from bigfleet.observe.distribution import MEDIUM
 from bigfleet.observe.metrics import OPEN, Instruments
 
 LIMITS: Final = ("rows", "requirement_sets", "bytes")

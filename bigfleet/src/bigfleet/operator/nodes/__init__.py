@@ -2,5 +2,4 @@
 
 objects      the fields of Nodes, Pods and DaemonSets that are read
 book         nodes, the Pods on each, and which machine a node is
-overhead     what DaemonSets take on every node
 """

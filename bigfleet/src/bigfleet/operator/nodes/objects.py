@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from bigfleet.kube.objects import DAEMON_SETS, NODES, PODS, Partial
-from bigfleet.kube.podspec import Container, ContainerResources, PodCondition
+from bigfleet.kube.podspec import Container, ContainerResources, PodCondition, pod_resources
+from bigfleet.model import QuantityError, add
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -152,3 +154,33 @@ class DaemonSet(Partial, frozen=True, kw_only=True):
 READ_NODES: Final = NODES.read_as(Node)
 READ_PODS: Final = PODS.read_as(Pod)
 READ_DAEMON_SETS: Final = DAEMON_SETS.read_as(DaemonSet)
+
+
+_EVERYWHERE: Final = frozenset({"kubernetes.io/os", "beta.kubernetes.io/os"})
+
+
+def runs_everywhere(daemon_set: DaemonSet) -> bool:
+    """Whether its Pods are on every node."""
+    spec = daemon_set.spec.template.spec
+    if not _EVERYWHERE.issuperset(spec.node_selector):
+        return False
+    affinity = spec.affinity and spec.affinity.node_affinity
+    return not (affinity and affinity.required_during_scheduling_ignored_during_execution)
+
+
+def node_overhead(daemon_sets: Iterable[DaemonSet]) -> dict[str, int]:
+    """Milli-units per resource that DaemonSets take on every node; empty where there is nothing.
+
+    A DaemonSet that chooses its nodes, other than by operating system, is left out: better to bring
+    a little too much than to believe that every machine loses what only some do.
+    """
+    total: dict[str, int] = {}
+    for daemon_set in daemon_sets:
+        if not runs_everywhere(daemon_set):
+            continue
+        try:
+            total = add(total, pod_resources(daemon_set.spec.template.spec))
+        except QuantityError:
+            # The API server has checked it; what it let pass is not worth losing the rest for.
+            continue
+    return total

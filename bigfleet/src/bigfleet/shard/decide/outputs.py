@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from bigfleet.decision import ActionKind, Policy, Reason
 from bigfleet.explanation import Situation
-from bigfleet.observe.ages import TransitionAges
 from bigfleet.observe.cycles import CycleRecord, CycleRing
 from bigfleet.observe.process import Clock
 from bigfleet.observe.shard import ShardMetrics
+from bigfleet.observe.shard.ages import TransitionAges
 from bigfleet.shard.act.executor import Executor
 from bigfleet.shard.act.rails import AdmittedOrders, Rails
 from bigfleet.shard.decide.cycle import CycleOutcome

@@ -6,7 +6,6 @@
     cluster_rows    one cluster's rows, and what changes when a roll-up replaces them
     needs_table     the rows of all clusters, as the engine reads them
     symbol_gc       collects interned identities that nothing references
-    metrics         what is counted
     errors          RollUpRefusedError
 
 Roll-ups arrive through `operators.sessions`, which knows this room as a Protocol only.

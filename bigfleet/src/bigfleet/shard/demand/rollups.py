@@ -12,17 +12,38 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from bigfleet.observe.process import Clock, Offload
 from bigfleet.shard.demand.cluster_rows import RowChanges
 from bigfleet.shard.demand.errors import RollUpRefusedError
 from bigfleet.shard.demand.ingest import Ingest, RollUp
-from bigfleet.shard.demand.metrics import RollUpMetrics
 from bigfleet.shard.demand.needs_table import NeedsTable
 from bigfleet.shard.demand.quarantine import Quarantine, QuarantineVerdict
 from bigfleet_api.v1alpha1 import capacity_pb2, shard_pb2
 from bigfleet_base.identifiers import SHOWN_OF_ERRORS, cut
+
+# What roll-ups are counted by; the names and buckets of the metrics are the registry's.
+
+
+class RollUpMetrics(Protocol):
+    """One method per thing that happens to a roll-up."""
+
+    def rollup_accepted(self, cluster: str) -> None:
+        """A roll-up was applied."""
+
+    def rollup_rejected(self, cluster: str) -> None:
+        """A roll-up was refused whole."""
+
+    def rollup_over_limit(self, cluster: str, limit: str) -> None:
+        """A roll-up was refused because it is beyond this limit."""
+
+    def rollup_quarantined(self, cluster: str, held: bool) -> None:
+        """Whether the cluster's newest roll-up is held."""
+
+    def rollup_ingest(self, seconds: float) -> None:
+        """A roll-up was decoded, checked and compared."""
+
 
 OnRollUp = Callable[[str, RowChanges], None]
 OnTaken = Callable[[str, int, RowChanges, int], None]

@@ -6,7 +6,6 @@
     outbox           frames waiting for a session's writer, bounded and coalescing
     node_updates     changes of machines, sent to the clusters they concern
     frames           machines as frames
-    node_frames      what operators see of their nodes, from the wire
     replay_throttle  shares the event loop while sessions are replayed
     messages         what those who act pass to sessions: bootstrap data, drain instructions
     errors           how a session can fail

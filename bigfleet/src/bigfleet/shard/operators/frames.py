@@ -5,8 +5,9 @@ Which cluster receives a frame, and when, is decided in `node_updates` and `sess
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol
 
 from bigfleet.model import (
     LABEL_INSTANCE_TYPE,
@@ -16,8 +17,10 @@ from bigfleet.model import (
     Resources,
     format_resources,
 )
+from bigfleet.shard.machines.node_observations import NodeFindings, NodeSeen
 from bigfleet.wire.taints import taints_to_proto
 from bigfleet_api.v1alpha1 import provider_pb2, shard_pb2
+from bigfleet_api.v1alpha1 import shard_pb2 as pb
 
 GONE: Final = "the machine is gone: its provider does not know it any more"
 
@@ -111,3 +114,33 @@ def resources_of(amounts: Resources) -> provider_pb2.Resources:
 @lru_cache(_SHAPES)
 def _printed(amounts: tuple[tuple[str, int], ...]) -> provider_pb2.Resources:
     return provider_pb2.Resources(resources=format_resources(dict(amounts)))
+
+
+# What an operator sees of its nodes, from the wire; who they are is found out elsewhere.
+
+
+class Nodes(Protocol):
+    """Where observations go: what clusters say of the nodes that machines have become."""
+
+    def node_name(self, machine_id: str) -> str:
+        """What a machine's node is called; empty while no cluster reported it."""
+
+    def set_nodes(self, cluster: str, nodes: Iterable[NodeSeen], *, full: bool) -> NodeFindings:
+        """Take an observation; what it shows that is not as it should be."""
+
+
+def nodes_seen(observations: pb.NodeObservations) -> list[NodeSeen]:
+    """The nodes of a frame. Nothing negative is a number of pods."""
+    return [
+        NodeSeen(
+            name=node.node_name,
+            provider_id=node.provider_id,
+            machine_id=node.machine_id,
+            ready=node.ready,
+            ready_since_ns=node.ready_since_unix_nanos,
+            unschedulable=node.unschedulable,
+            pods=max(0, node.pods),
+            do_not_disrupt=node.do_not_disrupt,
+        )
+        for node in observations.nodes
+    ]

@@ -20,9 +20,8 @@ import grpc
 from bigfleet.model import Machine, Profile
 from bigfleet.observe.process import Clock
 from bigfleet.shard.operators.errors import NoSessionError, SessionEnd
-from bigfleet.shard.operators.frames import bootstrap_machine
+from bigfleet.shard.operators.frames import Nodes, bootstrap_machine, nodes_seen
 from bigfleet.shard.operators.messages import Blob, Instruction
-from bigfleet.shard.operators.node_frames import Nodes, nodes_seen
 from bigfleet.shard.operators.node_updates import MOMENT_SECONDS, NodeSource, NodeUpdates
 from bigfleet.shard.operators.outbox import DEFAULT_BOUND
 from bigfleet.shard.operators.replay_throttle import PAUSE_SECONDS, ReplayThrottle

@@ -8,7 +8,6 @@
     digests          by which bytes each machine was last seen
     apply_lists      answers into the book: changes, losses, machines that are gone or not ours
     mass_loss        when many vanish at once
-    token_bucket     how often something may be done
     create_failures  why a Create failed: the classes
     create_streaks   Creates that fail again and again, for those who explain a cycle
 

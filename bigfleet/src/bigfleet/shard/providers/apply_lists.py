@@ -23,8 +23,7 @@ from bigfleet.model.lifecycle import ALLOCATABLE, HELD
 from bigfleet.observe.process import Clock
 from bigfleet.provider import RefusedRecord
 from bigfleet.shard.machines.book import Book, RecordEffect, RecordResult
-from bigfleet.shard.machines.journal_facts import is_worth_remembering, restored
-from bigfleet.shard.machines.merge_record import merge
+from bigfleet.shard.machines.merge_record import is_worth_remembering, merge, restored
 from bigfleet.shard.providers.answers import Answer, MergeSummary, Walk
 from bigfleet.shard.providers.digests import Digests
 from bigfleet.shard.providers.provider_poll import Feed

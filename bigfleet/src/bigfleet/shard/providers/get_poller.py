@@ -17,7 +17,28 @@ from bigfleet.observe.process import Clock
 from bigfleet.provider import MachineNotFoundError, ProviderError, RefusedRecord
 from bigfleet.shard.providers.answers import Answer, Inbox
 from bigfleet.shard.providers.provider_poll import Feed
-from bigfleet.shard.providers.token_bucket import Bucket
+
+# How often something may be done: so many a second, a tenth of that at once.
+
+
+class Bucket:
+    """Gives out moments. Those who come too early wait for theirs."""
+
+    def __init__(self, per_second: float, clock: Clock) -> None:
+        self._clock = clock
+        self._apart = 1 / per_second
+        self._ahead = max(0.0, 0.1 - self._apart)
+        """How far the moments may run ahead of time."""
+        self._next = float("-inf")
+
+    async def take(self) -> None:
+        """Wait for the next moment."""
+        now = self._clock.monotonic()
+        moment = max(self._next, now - self._ahead)
+        self._next = moment + self._apart
+        if moment > now:
+            await asyncio.sleep(moment - now)
+
 
 PER_SECOND: Final = 200
 _AT_ONCE: Final = 32

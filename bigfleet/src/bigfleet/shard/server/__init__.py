@@ -1,7 +1,6 @@
 """A shard put together and served.
 
-settings       what the owner may set, as flags, variables and keys of a file
-config         the same as values the parts understand
+settings       what the owner may set, as flags, variables and keys of a file; as values
 shard          all parts of a shard put together, without a transport
 process        gRPC, probes and metrics around it, from start to orderly stop
 readiness      why the shard is not ready, for /readyz and the health service

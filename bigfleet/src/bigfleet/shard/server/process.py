@@ -25,9 +25,9 @@ from bigfleet.shard.operators.grpc_server import add_sessions
 from bigfleet.shard.peers.coordinator_caller import GrpcCaller
 from bigfleet.shard.server.admin_service import SERVICE as ADMIN_SERVICE
 from bigfleet.shard.server.admin_service import ShardAdminServicer
-from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.read_service import SERVICE as READ_SERVICE
 from bigfleet.shard.server.read_service import ShardReadServicer
+from bigfleet.shard.server.settings import ShardConfig
 from bigfleet.shard.server.shard import Count, Shard, ShardEnvironment
 from bigfleet.shard.server.status import Facade
 from bigfleet.shard.state.disk import LocalDisk

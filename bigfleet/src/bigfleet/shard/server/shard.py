@@ -18,8 +18,8 @@ from typing import Final
 from bigfleet.decision import Engine
 from bigfleet.model import Machine
 from bigfleet.model.columns import MachineColumns, Symbols
+from bigfleet.observe.pages import CycleLock
 from bigfleet.observe.process import Clock, Offload
-from bigfleet.observe.scrape_throttle import CycleLock
 from bigfleet.observe.shard import ShardMetrics
 from bigfleet.observe.tracing import Spans
 from bigfleet.provider import ProviderClient, Providers, ProviderSite
@@ -56,8 +56,8 @@ from bigfleet.shard.peers.moves import Moves
 from bigfleet.shard.peers.report import Reports
 from bigfleet.shard.ports import Disk, steady
 from bigfleet.shard.providers.lister import Lister
-from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.readiness import ShardReadiness
+from bigfleet.shard.server.settings import ShardConfig
 from bigfleet.shard.state.data_dir import DataDirectory
 from bigfleet.shard.state.done_instructions import DoneInstructions
 from bigfleet.wire.fencing import FencingStamps

@@ -11,7 +11,7 @@ import pytest
 from bigfleet.coordinator.store.errors import SnapshotError, StoreLockedError, StoreNotEmptyError
 from bigfleet.coordinator.store.factory import Engine
 from bigfleet.coordinator.store.interface import RestoreScope, RowKey, Snapshot, StoredRow
-from bigfleet.coordinator.store.snapshots.restore import restore
+from bigfleet.coordinator.store.snapshots.documents import restore
 from etcd_members import Cluster
 from storing import domain, engine_at, leading, opened, rows_in
 

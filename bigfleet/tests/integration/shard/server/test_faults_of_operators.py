@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from bigfleet.model import Profile, Requirement, RequirementOperator
-from bigfleet.shard.server.config import ShardConfig
+from bigfleet.shard.server.settings import ShardConfig
 from bigfleet_api.v1alpha1 import shard_pb2 as pb
 from bigfleet_lab.simcluster.behaviour import Behaviour, Span
 from bigfleet_lab.simcluster.faults import Garbage

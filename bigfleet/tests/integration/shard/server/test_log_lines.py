@@ -28,10 +28,9 @@ from bigfleet.shard.act.rails import RailSettings
 from bigfleet.shard.errors import DrainRefusedError
 from bigfleet.shard.peers.errors import ReportError
 from bigfleet.shard.server import shard as product
-from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.process import ServedShard, ServerOptions, serve
 from bigfleet.shard.server.read_service import ShardReadServicer
-from bigfleet.shard.server.settings import ShardSettings
+from bigfleet.shard.server.settings import ShardConfig, ShardSettings
 from bigfleet.shard.server.status import Facade
 from bigfleet.wire.machines import KEY_PRIORITY
 from bigfleet_api.v1alpha1 import coordinator_pb2 as coordinator

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigfleet.coordinator.rebalance import RebalancePlan, plan
-from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
-from bigfleet.coordinator.rebalance.planning.report_reader import ReportReader
+from bigfleet.coordinator.rebalance.planning.report_reader import PlanningInput, ReportReader
 from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet.coordinator.state import MachineShape, Move, MovePhase, Tier
 from bigfleet_api.v1alpha1 import capacity_pb2 as capacity

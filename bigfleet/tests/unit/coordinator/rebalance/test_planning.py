@@ -12,8 +12,7 @@ from bigfleet.coordinator.rebalance import RebalancePlan, plan
 from bigfleet.coordinator.rebalance.moves.advance import MoveInstruction, MoveTask
 from bigfleet.coordinator.rebalance.moves.instruction_texts import payload_of
 from bigfleet.coordinator.rebalance.planning.planner import none_eligible
-from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
-from bigfleet.coordinator.rebalance.planning.report_reader import ReportReader
+from bigfleet.coordinator.rebalance.planning.report_reader import PlanningInput, ReportReader
 from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet.coordinator.state import MachineShape, Move, MovePhase, ProviderEntry, Tier
 from bigfleet.model import MachineState

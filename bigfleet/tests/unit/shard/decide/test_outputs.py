@@ -11,7 +11,7 @@ import pytest
 from bigfleet.model.reasons import FAILING_CREATES as FAILING
 from bigfleet.shard.act.rails import RailSettings
 from bigfleet.shard.providers.create_failures import CreateFailure
-from bigfleet.shard.server.config import ShardConfig
+from bigfleet.shard.server.settings import ShardConfig
 from bigfleet_api.v1alpha1 import shardread_pb2
 from whole.living import Setting, Whole, cluster, live, provider
 

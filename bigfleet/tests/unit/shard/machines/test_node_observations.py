@@ -3,8 +3,7 @@
 from bigfleet.model import CapacityType, HostRef, Machine, MachineState
 from bigfleet.model.columns import Symbols
 from bigfleet.shard.machines.book import Book
-from bigfleet.shard.machines.node_observations import NodeObservations
-from bigfleet.shard.machines.node_reports import NodeSeen
+from bigfleet.shard.machines.node_observations import NodeObservations, NodeSeen
 from clocks import HandClock
 
 S = MachineState

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bigfleet.model import Machine, MachineState
-from bigfleet.shard.machines.node_reports import NodeSeen
+from bigfleet.shard.machines.node_observations import NodeSeen
 from bigfleet.shard.operators.errors import SessionEnd
 from bigfleet.shard.operators.node_updates import NodeUpdates
 from bigfleet_api.v1alpha1 import provider_pb2, shard_pb2

@@ -178,7 +178,7 @@ async def test_a_report_names_clusters_acks_and_held_transfers() -> None:
         providers="p:1",
         clock=shard.clock,
         fleet=shard.book.snapshot,
-        lacks=lambda: [entry(1, 1)],
+        shortfalls=lambda: [entry(1, 1)],
         clusters=lambda: {"c-2", "c-1"},
         transfers=lambda: shard.ownership.transfers,
     )

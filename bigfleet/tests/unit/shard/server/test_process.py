@@ -15,8 +15,8 @@ import pytest
 from bigfleet.observe.pages import serve_pages
 from bigfleet.provider import ProviderSite
 from bigfleet.shard.errors import DirectoryError
-from bigfleet.shard.server.config import ShardConfig
 from bigfleet.shard.server.process import ServedShard, ServerOptions, serve
+from bigfleet.shard.server.settings import ShardConfig
 from bigfleet.shard.state.errors import EpochError
 from bigfleet.wire.channel import open_channel
 from bigfleet_api.v1alpha1 import shardread_pb2, shardread_pb2_grpc

@@ -7,8 +7,7 @@ import pytest
 from bigfleet.decision import Policy
 from bigfleet.decision.policy import SECOND
 from bigfleet.provider import ProviderSite
-from bigfleet.shard.server.config import ShardConfig
-from bigfleet.shard.server.settings import SettingsError, ShardSettings, provider_site
+from bigfleet.shard.server.settings import SettingsError, ShardConfig, ShardSettings, provider_site
 from bigfleet.wire.rollup_limits import RollUpLimits
 from bigfleet.wire.tls import TlsFiles
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from bigfleet.decision import Policy
-from bigfleet.shard.server.config import ShardConfig
+from bigfleet.shard.server.settings import ShardConfig
 from bigfleet.shard.server.status import Facade
 from whole.living import Setting, Whole, cluster, live, provider
 

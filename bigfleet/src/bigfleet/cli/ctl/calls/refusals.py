@@ -13,9 +13,8 @@ import grpc
 import grpc.aio
 
 from bigfleet.cli.errors import FailureError, InputError
-from bigfleet.wire.connect_errors import cause, of_transport
 from bigfleet.wire.tls import TlsFiles
-from bigfleet.wire.tls_diagnosis import certificate_trouble
+from bigfleet.wire.tls_diagnosis import cause, certificate_trouble, of_transport
 
 LEADER_KEY: Final = "bigfleet-leader"
 _SHOWN_BY: Final = {

@@ -168,7 +168,7 @@ async def _put_back(place: StorePlace, data: bytes, force: bool) -> Document:
     from bigfleet.coordinator.store.factory import open_store
     from bigfleet.coordinator.store.interface import RestoreScope
     from bigfleet.coordinator.store.snapshots.documents import decode
-    from bigfleet.coordinator.store.snapshots.restore import restore as put_back
+    from bigfleet.coordinator.store.snapshots.documents import restore as put_back
 
     # A store is opened, and its file made, for a good document alone.
     decode(data)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from bigfleet.model.amounts.readable import readable
+from bigfleet.model.amounts.resources import readable
 
 if TYPE_CHECKING:
     from bigfleet_api.v1alpha1 import capacity_pb2, provider_pb2

@@ -17,8 +17,7 @@ import numpy as np
 
 from bigfleet.coordinator.rebalance import rules
 from bigfleet.coordinator.rebalance.planning.catalogue import I64, Place
-from bigfleet.coordinator.rebalance.planning.planning_input import PlanningInput
-from bigfleet.coordinator.rebalance.planning.report_reader import ReportedShortfall
+from bigfleet.coordinator.rebalance.planning.report_reader import PlanningInput, ReportedShortfall
 from bigfleet.coordinator.rebalance.planning.supply import SpareSupply, less
 from bigfleet.coordinator.rebalance.planning.usage import UsageTable
 from bigfleet.coordinator.state import Move, MovePhase, Tier

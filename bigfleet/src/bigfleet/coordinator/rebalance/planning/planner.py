@@ -14,8 +14,12 @@ from typing import Final
 from bigfleet.coordinator.rebalance import rules
 from bigfleet.coordinator.rebalance.planning.catalogue import Catalogue
 from bigfleet.coordinator.rebalance.planning.donors import Donation, Donors
-from bigfleet.coordinator.rebalance.planning.planning_input import Key, PlanningInput
-from bigfleet.coordinator.rebalance.planning.report_reader import ReportedShortfall, ShardView
+from bigfleet.coordinator.rebalance.planning.report_reader import (
+    Key,
+    PlanningInput,
+    ReportedShortfall,
+    ShardView,
+)
 from bigfleet.coordinator.rebalance.planning.supply import SpareSupply
 from bigfleet.coordinator.reports.report_cache import ReceivedReport
 from bigfleet.coordinator.state import MachineShape, Move, MovePhase

@@ -10,8 +10,8 @@ itself or waits.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
@@ -24,7 +24,7 @@ from bigfleet.coordinator.rebalance.planning.catalogue import (
     WantedShape,
 )
 from bigfleet.coordinator.reports.report_cache import ReceivedReport
-from bigfleet.coordinator.state import Pool
+from bigfleet.coordinator.state import Move, Pool, ProviderEntry
 from bigfleet.model import QuantityError, RequirementError, RequirementOperator, TaintError
 from bigfleet.wire.needs import amounts_from_proto, requirement_from_proto
 from bigfleet.wire.taints import taints_from_proto, tolerations_from_proto
@@ -232,3 +232,24 @@ class ReportReader:
 def _named_by(key: _ShapeKey, priority: int) -> str:
     """A name for a shortfall whose shard gives it none."""
     return blake2b(repr((key, priority)).encode(), digest_size=16).hexdigest()
+
+
+# What planning looks at besides reports: the tables, at one moment.
+
+Key = tuple[str, str]
+"""A shard, and the fingerprint of what it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningInput:
+    """Tables, time, and how long shortfalls have been waiting."""
+
+    moves: Sequence[Move] = ()
+    quotas: Mapping[Pool, Mapping[str, int]] = field(default_factory=dict)
+    providers: Mapping[str, ProviderEntry] = field(default_factory=dict)
+    now: int = 0
+    """Unix nanoseconds."""
+    escalated: Mapping[Key, int] = field(default_factory=dict)
+    """When a shortfall was first seen as old enough."""
+    is_whole: bool = True
+    """Whether every registered shard has a fresh report."""

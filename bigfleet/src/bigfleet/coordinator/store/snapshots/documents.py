@@ -7,7 +7,7 @@ The same for every engine, and readable by a person:
 
 The checksum is that of the tables alone, written without spaces in the order of the document, so a
 document that a person indented is still itself. Values come back as compact JSON of the same
-content. Where documents come from and go to is left to `exporter` and `restore`.
+content. Where documents come from and go to is left to `exporter` and to the caller of `restore`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from typing import Final
 
 from bigfleet.coordinator.store.changes import changes_of
 from bigfleet.coordinator.store.errors import SnapshotError, SnapshotMissingError, StoreError
-from bigfleet.coordinator.store.interface import TABLES, LoadedRows, Snapshot, StoredRow
+from bigfleet.coordinator.store.interface import (
+    TABLES,
+    LoadedRows,
+    Restorable,
+    RestoreScope,
+    Snapshot,
+    StoredRow,
+)
 
 FORMAT: Final = "bigfleet-coordinator-snapshot"
 VERSION: Final = 1
@@ -141,3 +148,20 @@ def _compact(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
     except ValueError as error:
         raise SnapshotError(f"a value cannot be written as JSON: {error}") from None
+
+
+async def restore(
+    store: Restorable, data: bytes, over: RestoreScope = RestoreScope.NOTHING
+) -> Document:
+    """Put a document into a store that no replica leads; what was restored.
+
+    It is read and checked whole before the store is touched, and an engine exchanges all rows in
+    one step. The term never goes backwards: the next leadership is above that of the snapshot and
+    above every one that the store has seen.
+
+    SnapshotError: the document is unusable. StoreNotEmptyError: there are rows already.
+    StoreLockedError: a coordinator leads. In each case nothing was changed.
+    """
+    document = decode(data)
+    await store.replace(document.rows, document.term, document.revision, over)
+    return document
