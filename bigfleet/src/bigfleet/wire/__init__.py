@@ -11,7 +11,7 @@
     fencing         the tokens a shard puts on its mutations
     backoff         how long to wait before the next try
     tls             a client's three files, read again when they change
-    tls_diagnosis   why there is no connection, in words; what is wrong with the certificates between two processes
+    tls_diagnosis   why there is no connection, in words; what is wrong with certificates
     grpc_env        what gRPC reads from the environment: TLS 1.3 or newer, no lines of its own
 
 Which component calls which is left to the components.
