@@ -56,7 +56,7 @@ def test_a_pod_that_cannot_be_served_is_told_why_once(fleet_on: FleetOn) -> None
         assert (condition["type"], condition["status"]) == ("Unmet", "True")
         assert unmet["message"] == f"No room for this Pod yet: {condition['message']}."
         assert "cpu 500" in condition["message"]
-        # Whoever takes over knows what has been told.
+        # The replica that takes over knows what has been told.
         east.controller.kill()
         east.controller.start()
         time.sleep(LONGER_THAN_A_VERDICT)

@@ -41,7 +41,7 @@ class Pair:
 
     def until_ready(self) -> None:
         """One leads and the other could."""
-        eventually(lambda: self.holder() in self._both, "somebody leads")
+        eventually(lambda: self.holder() in self._both, "a replica leads")
         eventually(
             lambda: all(is_ready(one.metrics) for one in self._both.values()), "both are ready"
         )
@@ -53,7 +53,7 @@ class Pair:
         return first
 
     def seconds_without(self) -> float:
-        """Kill whoever leads; how long nobody did. The killed one comes back and stands by."""
+        """Kill the leader; how long no one did. The killed one comes back and stands by."""
         self.until_ready()
         first = self.kill_the_leader()
         waited = eventually(

@@ -1,4 +1,4 @@
-"""From a pending pod to a running one, and back to a machine that nobody pays for."""
+"""From a pending pod to a running one, and back to a machine that is not paid for."""
 
 import statistics
 import time
@@ -27,7 +27,7 @@ def test_pending_pods_get_nodes_and_run(fleet_on: FleetOn) -> None:
         eventually(lambda: named() == sorted(east.nodes()), "every node is shown as a machine")
 
 
-def test_fewer_pods_give_nodes_back_until_nobody_pays(fleet_on: FleetOn) -> None:
+def test_fewer_pods_give_nodes_back_until_none_is_paid_for(fleet_on: FleetOn) -> None:
     with fleet_on(slots=6) as fleet:
         (east,) = fleet.clusters
         east.apply(deployment("web", 12))

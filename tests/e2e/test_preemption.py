@@ -26,7 +26,7 @@ def test_a_critical_job_gets_machines_from_another_clusters_batch(fleet_on: Flee
         assert "kind=delete" not in fleet.log(fleet.provider)
 
 
-def test_a_budget_that_lets_nobody_go_holds_the_machine_until_the_grace_is_over(
+def test_a_budget_that_lets_no_pod_go_holds_the_machine_until_the_grace_is_over(
     fleet_on: FleetOn,
 ) -> None:
     with fleet_on(clusters=2, slots=1) as fleet:
@@ -44,5 +44,5 @@ def test_a_budget_that_lets_nobody_go_holds_the_machine_until_the_grace_is_over(
         )
         (line,) = [line for line in log.read_text().splitlines() if "not emptied in time" in line]
         assert pod["metadata"]["name"] in line
-        # The budget was kept as long as the grace lasted: nobody evicted the pod.
+        # The budget was kept as long as the grace lasted: no controller evicted the pod.
         assert pod["metadata"]["uid"] in [one["metadata"]["uid"] for one in west.pods()]

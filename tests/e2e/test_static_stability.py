@@ -40,8 +40,8 @@ def down_and_back(fleet_on: FleetOn, seconds: float) -> None:
         fleet.stop()
         unchanged_for(east, before, seconds)
         assert {one["metadata"]["uid"] for one in east.get("capacityrequests")} == requests
-        # Longer than every hold of this fleet: whoever would reclaim has had the time to. First
-        # without a roll-up, when nobody asks for any machine, and then with one.
+        # Longer than every hold of this fleet: a shard would have had the time to reclaim. First
+        # without a roll-up, when no cluster asks for any machine, and then with one.
         for returning in ((fleet.provider, fleet.shard), fleet.processes):
             for process in returning:
                 process.start()

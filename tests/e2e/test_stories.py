@@ -80,7 +80,7 @@ def test_a_cluster_owner_knows_what_comes_and_what_stays(fleet_on: FleetOn) -> N
         assert len(owners) == 5
 
 
-def test_somebody_on_call_finds_what_holds_a_node(fleet_on: FleetOn) -> None:
+def test_a_person_on_call_finds_what_holds_a_node(fleet_on: FleetOn) -> None:
     with fleet_on(slots=4) as fleet:
         (east,) = fleet.clusters
         shown = tell("on-call-for-a-cluster.md", fleet, east)

@@ -74,7 +74,7 @@ def prometheus(system: System) -> Iterator[Prometheus]:
 
 @pytest.fixture(scope="module", params=["our own", "Prometheus"])
 def watch(request: pytest.FixtureRequest, system: System) -> Iterator[Watch]:
-    """Whoever is asked."""
+    """The server that is asked."""
     if request.param == "Prometheus":
         yield request.getfixturevalue("prometheus")
         return
@@ -95,7 +95,7 @@ def seen_enough(watch: W, system: System) -> W:
 
 
 def unanswered(watch: Watch) -> list[str]:
-    """Promised queries without a sample, or with one that is no number."""
+    """Promised queries without a sample, or with one that is not a number."""
     found = {one.number: watch.query(one.young) for one in PROMISED}
     return [
         number

@@ -19,7 +19,7 @@ class BrokenLine:
 
     def break_all(self) -> None:
         """End every open connection in the middle of whatever is said on it."""
-        self._loop.call_soon_threadsafe(self._proxy.mend)
+        self._loop.call_soon_threadsafe(self._proxy.repair)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ PENDING = "status.phase=Pending"
 
 
 def until_ready(cluster: Cluster) -> None:
-    """Wait for operator and pod controller: how long they take to start is no pod's wait."""
+    """Wait for operator and pod controller: how long they take to start is not a pod's wait."""
     for address in (cluster.metrics, cluster.pod_metrics):
         eventually(partial(is_ready, address), f"{cluster.name}: {address} is ready")
 

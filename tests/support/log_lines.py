@@ -75,7 +75,7 @@ def of_json(text: str) -> list[Said]:
 def look_for(line: Line, said: Iterable[Said]) -> None:
     """Complain unless the line was written, with its level and its keys."""
     spoken = [one for one in said if one.message.startswith(line.words)]
-    assert spoken, f"nobody said {line.words!r}"
+    assert spoken, f"no one said {line.words!r}"
     fitting = [one for one in spoken if one.level == line.level]
     assert fitting, f"{line.words!r} was said as {sorted({one.level for one in spoken})}"
     missing = [sorted(set(line.keys) - one.keys) for one in fitting]

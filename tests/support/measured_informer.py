@@ -35,7 +35,7 @@ class Counts:
         self.seen[f"{verb} {code_class}"] += 1
 
     def watch_restarted(self, resource: str, reason: str) -> None:
-        """A watch began anew."""
+        """A watch began again."""
         self.seen[reason] += 1
 
 
@@ -74,7 +74,7 @@ def facts(informer: Informer[CapacityRequest], counts: Counts) -> Facts:
 
 
 def say(told: Facts) -> None:
-    """One line for whoever started us."""
+    """One line for the process that started us."""
     sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
 

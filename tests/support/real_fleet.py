@@ -4,7 +4,7 @@
     -> nodes that kwok makes Ready -> pods that run
 
 Control planes are shared by the tests of a run, because starting one takes seconds; everything of
-BigFleet is started anew for every test, and what a test left in a cluster is removed before the
+BigFleet is started again for every test, and what a test left in a cluster is removed before the
 next one.
 """
 
@@ -97,7 +97,7 @@ def deployment(
     priority_class: str = "",
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Pods that somebody keeps alive."""
+    """Pods that a person keeps alive."""
     spec: dict[str, Any] = {
         "terminationGracePeriodSeconds": 0,
         "containers": [
@@ -158,7 +158,7 @@ class Cluster:
     metrics: str = ""
     pod_metrics: str = ""
     check: Callable[[], None] = lambda: None
-    """Complains when somebody of its fleet has died by itself: nobody waits for the dead."""
+    """Complains when a person of its fleet has died by itself: no caller waits for the dead."""
 
     @property
     def name(self) -> str:
@@ -220,7 +220,7 @@ class Cluster:
             )
         for kind in LEFT_IN_THE_CLUSTER:
             self.plane.api.delete(f"/{PLACES[kind]}/{kind}")
-        # Whoever makes pods has to be gone as well, or there is one more of them later.
+        # The process that makes pods has to be gone as well, or there is one more of them later.
         kinds = (*LEFT_IN_DEFAULT, *LEFT_IN_THE_CLUSTER)
         eventually(lambda: not any(self.get(kind) for kind in kinds), f"{self.name} is empty")
 
@@ -269,7 +269,7 @@ class Fleet:
 
 
 def scraped(address: str, metric: str) -> list[tuple[dict[str, str], float]]:
-    """All series of a metric; none where nobody answers."""
+    """All series of a metric; none where no process answers."""
     try:
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
             text = answer.read().decode()

@@ -1,4 +1,4 @@
-"""A whole system of real processes that somebody else may watch: three replicas of a coordinator on
+"""A whole system of real processes for another process to watch: three coordinators on
 one etcd, two shards, a provider, and a cluster with operator and pod controller.
 
 Nothing is simulated but the machines and the API server's objects. What is asked of it, and what

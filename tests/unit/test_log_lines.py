@@ -1,6 +1,6 @@
 """The page of promised log lines says what was promised, and every process has a test for its own.
 
-Rules and searches over logs are built on these words. Whoever renames one here tells so in the
+Rules and searches over logs are built on these words. A change of one is listed in the
 changelog.
 """
 

@@ -28,7 +28,10 @@ QUOTED_SECTIONS = {
     "CHANGELOG.md": re.compile(r"^## \[?\d.*\Z", re.MULTILINE | re.DOTALL),
 }
 # Titles of conformance rows are stored in reports and do not change.
-FROZEN = ("A negative max_results is refused, or is no cap.",)
+FROZEN = (
+    "A negative max_results is refused, or is no cap.",
+    "A shard with rising sequence is never fenced, its first token for ever.",
+)
 
 
 def _is_no(match: re.Match[str]) -> bool:

@@ -109,7 +109,7 @@ def test_an_addition_is_absent_in_a_frame_of_a_peer_without_it() -> None:
 
 
 @pytest.mark.parametrize("number", [6, 99, 102])
-def test_an_enum_number_that_nobody_knows_survives_decoding(number: int) -> None:
+def test_an_enum_number_that_is_unknown_survives_decoding(number: int) -> None:
     # Field 2 of NodeSelectorRequirement; what to do about it is for the reader to decide.
     decoded = NodeSelectorRequirement.FromString(bytes((0x10, number)))
     assert decoded.operator == number

@@ -5,7 +5,7 @@ the protobuf library or the generated classes: what those make of the bytes is w
 about. Every field gets a value that follows from its number and name, lists and maps get two
 entries, and a message with a oneof gets one golden for each of its members.
 
-    python -m wirecontract.goldens --record    (in api/tests) writes golden/bytes/*.hex anew
+    python -m wirecontract.goldens --record    (in api/tests) writes golden/bytes/*.hex again
 
 is for a contract that grew; bytes of what was there before may then only become longer.
 """
@@ -203,7 +203,7 @@ def record(contract: Contract, folder: Path = BYTES) -> None:
 def main(argv: Sequence[str]) -> int:
     """Compare with the recorded bytes, or write them with --record; 1 if they differ."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--record", action="store_true", help="write the bytes anew")
+    parser.add_argument("--record", action="store_true", help="write the bytes again")
     contract = read_contract()
     if parser.parse_args(argv).record:
         record(contract)

@@ -13,8 +13,19 @@
     observe        metrics, logs, traces, settings;  jit  compiled functions
     model          the values that all of these use
 
-Two questions cross packages. A Create that may have happened twice: the shard's
-`shard.act.book_listener`, and the kit's `backend.steps`. The cap on reclaims: `shard.act.rails`.
+Some questions cross packages; each is answered in these modules:
+
+    the cap on reclaims             shard.act.rails
+    a Create that was not answered  in the kit: kit.launch_once, backend.steps; the shard waits for
+                                    the provider's record: shard.act.settlement
+    a machine that a List omits     shard.providers.apply_lists, shard.providers.mass_loss
+    more demand than can be read    wire.rollup_limits; than can be decided in time:
+                                    decision.work_budget, shard.decide.watchdog
+    which machine is cheapest       decision.tables (costs), decision.kernels.heads (candidates)
+    what a restart keeps            shard.state.data_dir, shard.machines.merge_record
+    a move between shards           coordinator.rebalance.planning.planner, then
+                                    coordinator.rebalance.moves.advance
+    the words for why               model.reasons; what would help: explanation.phrases
 """
 
 __version__ = "0.1.0"

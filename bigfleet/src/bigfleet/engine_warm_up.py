@@ -32,7 +32,7 @@ _UNIT = {"cpu": 1000}
 
 
 def is_warm() -> bool:
-    """Whether the engine's compiled code is there, so that nobody has to wait for it."""
+    """Whether the engine's compiled code is there, so that no command has to wait for it."""
     return is_compiled(Path(decision.__file__).parent / "kernels")
 
 

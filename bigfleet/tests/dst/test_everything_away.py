@@ -20,7 +20,7 @@ Bindings = dict[str, str]
 
 
 def setting() -> Setting:
-    """Two shards with a cluster each, on machines that are given back as soon as nobody asks."""
+    """Two shards with a cluster each, on machines given back as soon as no cluster asks."""
     machines = (*offers(6, CapacityType.ON_DEMAND), *offers(6, CapacityType.RESERVED))
     clusters = [cluster("c1", 3), cluster("c2", 3)]
     return Setting([ProviderPlan("p1", machines)], clusters, homes=HOMES)
@@ -60,7 +60,7 @@ def come_back(whole: Whole) -> None:
 
 def operators_come_back(whole: Whole) -> None:
     for name, shard in HOMES.items():
-        whole.world.network.mend(name, shard)
+        whole.world.network.repair(name, shard)
 
 
 def test_after_an_hour_without_bigfleet_every_cluster_has_its_machines() -> None:
@@ -72,7 +72,7 @@ def test_after_an_hour_without_bigfleet_every_cluster_has_its_machines() -> None
         await asyncio.sleep(HOUR)
         assert bindings(whole) == before
         come_back(whole)
-        # Nobody has reported: whatever looks like nobody's is somebody's.
+        # No cluster has reported: whatever looks free serves a cluster.
         await asyncio.sleep(600.0)
         assert bindings(whole) == before
         assert counts.get("Reclaim", 0) == ordered.get("Reclaim", 0)

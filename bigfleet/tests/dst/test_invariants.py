@@ -135,7 +135,7 @@ async def bind(bench: Bench, client: ProviderClient, name: str, cluster: str) ->
 
 
 class BindsTwice(ModelProvider):
-    """Takes a Configure for a machine that serves somebody."""
+    """Takes a Configure for a machine that serves a cluster."""
 
     def mutate(self, kind: Kind, request: Request) -> Any:
         slot = self.slots[request.machine_id]
@@ -333,7 +333,7 @@ def test_a_victim_of_equal_priority_is_noticed() -> None:
     assert caught(story) == "S8"
 
 
-def test_a_call_nobody_ordered_is_noticed() -> None:
+def test_a_call_no_shard_ordered_is_noticed() -> None:
     async def story(bench: Bench) -> None:
         await bench.client().create("m0")
 

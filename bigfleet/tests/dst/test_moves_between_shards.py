@@ -1,7 +1,7 @@
 """Machines change their shard while donor, recipient or coordinator die at any moment.
 
-Invariants hold at every step: no machine has two owners, none is lost. In the end whoever lacked
-machines has them. A process dies between two of its callbacks, which is at an await; from a second
+Invariants hold at every step: no machine has two owners, none is lost. In the end the shard that
+lacked machines has them. A process dies between two of its callbacks, at an await; from a second
 before a move is planned until it is over there are some hundred such moments. Every change tries a
 few of each process, `make test-deep` all of them.
 """
@@ -49,7 +49,7 @@ PARTS = 8 if IS_NIGHT else 1
 GIVEN_UP = LIST_SECONDS + 10.0
 """Seconds after which the last caller has given up waiting for an answer that got lost."""
 BEFORE = 1.0
-"""Seconds before a move is planned, from which on somebody dies."""
+"""Seconds before a move is planned, from which on a process dies."""
 
 
 @functools.cache
@@ -133,7 +133,7 @@ def test_no_machine_is_lost_or_doubled_whenever_anybody_dies(
 
 
 async def clear_up(whole: Whole) -> None:
-    """Good weather until nobody waits for what was lost, and the help that a log asks for.
+    """Good weather until no caller waits for what was lost, and the help that a log asks for.
 
     A request whose double came first is fenced, and its shard acts no more until it is restarted.
     """
@@ -197,5 +197,5 @@ def test_a_donor_that_does_not_remember_giving_is_noticed() -> None:
     def forgets(known: Known, ids: frozenset[str], given: Transfer) -> Known:
         return replace(known, given=known.given | ids)
 
-    with pytest.raises(InvariantError, match="nobody owns it or gave it away"):
+    with pytest.raises(InvariantError, match="no shard owns it or gave it away"):
         gives_badly(forgets)

@@ -130,7 +130,7 @@ def test_a_shard_that_reclaims_faster_than_its_cap_is_caught() -> None:
     assert broken(run_plan(plan_of(steps=shrink), with_life(IgnoresTheCap))) == "S6"
 
 
-# -- a shard that sends what was meant for somebody else ----------------------------------------
+# -- a shard that sends what was meant for another party ----------------------------------------
 
 
 class _MixesBlobsUp(ProviderClient):

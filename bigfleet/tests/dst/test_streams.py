@@ -67,7 +67,7 @@ def test_frames_arrive_in_order_whatever_each_takes() -> None:
     simulated(story)
 
 
-def test_where_nobody_listens_the_first_use_says_so() -> None:
+def test_where_no_process_listens_the_first_use_says_so() -> None:
     async def story(board: Switchboard) -> None:
         line = await board.dial("c1", "s1")
         with pytest.raises(StreamClosedError, match="UNAVAILABLE"):

@@ -101,7 +101,7 @@ def test_a_loop_that_spins_is_noticed() -> None:
         loop_of().run(main())
 
 
-def test_a_failure_nobody_looks_at_fails_the_run() -> None:
+def test_a_failure_that_no_task_looks_at_fails_the_run() -> None:
     async def main() -> None:
         async def fail() -> None:
             raise ValueError("seven")

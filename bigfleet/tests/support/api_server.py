@@ -137,7 +137,7 @@ async def hangs_up(request: web.Request) -> web.StreamResponse:
 
 
 async def dribbles(request: web.Request) -> web.StreamResponse:
-    """Sends one byte now and then, for ever."""
+    """Sends one byte now and then, forever."""
     response = web.StreamResponse()
     await response.prepare(request)
     while True:

@@ -61,7 +61,7 @@ def _labelled(m: Machine, rng: Random) -> Machine:
 
 
 def _taken(m: Machine, case: Case, rng: Random) -> Machine:
-    """The fleet is full: what was free serves somebody."""
+    """The fleet is full: what was free serves a cluster."""
     if m.state not in (S.IDLE, S.SPECULATIVE) or not case.needs or rng.random() < 0.1:
         return m
     cluster = rng.choice(case.needs).cluster

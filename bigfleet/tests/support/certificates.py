@@ -85,7 +85,7 @@ def damage_certificate(files: TlsFiles) -> None:
 
 
 def write_unknown_key(files: TlsFiles) -> None:
-    """A key on a curve nobody here knows."""
+    """A key on a curve no one here knows."""
     key = serialization.load_pem_private_key(files.key.read_bytes(), password=None)
     whole = bytearray(
         key.private_bytes(

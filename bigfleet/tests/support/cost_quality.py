@@ -1,7 +1,7 @@
 """What the engine pays against the least anyone could have paid in its place.
 
 Each need is judged at its own turn, in the engine's order and with the machines the engine left it:
-how much dearer were the machines taken for it than the cheapest set that covers what it lacked?
+how much costlier were the machines taken for it than the cheapest set that covers what it lacked?
 The rules are part of the question: Idle machines come before Speculative ones. So where the Idle
 machines (those too risky for the need apart) cover it, the cheapest set is looked for among them;
 where they do not, among all free machines, because what turns out redundant is given back. Needs
@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def excess(self) -> float:
-        """How much dearer, as a share of the optimum; 0 where the optimum costs nothing."""
+        """How much costlier, as a share of the optimum; 0 where the optimum costs nothing."""
         return self.taken / self.optimum - 1 if self.optimum else 0.0
 
 

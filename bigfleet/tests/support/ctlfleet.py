@@ -205,7 +205,7 @@ class CannedShard(
     header: read.InspectNeedsHeader = field(default_factory=read.InspectNeedsHeader)
     needs: list[read.NeedView] = field(default_factory=list)
     decisions: list[list[read.Decision]] = field(default_factory=list)
-    """One list for each time somebody watches; after the last one the stream stays open."""
+    """One list for each watch; after the last one the stream stays open."""
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -309,7 +309,7 @@ def serving(
 
 @contextmanager
 def deaf() -> Iterator[str]:
-    """An address that nobody listens on, and nobody else can take."""
+    """An address on which no process listens, and no other can take."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"

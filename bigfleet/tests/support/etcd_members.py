@@ -59,7 +59,7 @@ class Cluster:
     members: Sequence[Member]
     options: Sequence[str] = ()
     tls: TlsFiles | None = None
-    """Of the members; they want a certificate of the same CA of whoever dials them."""
+    """Of the members; they want a certificate of the same CA of the one that dials them."""
     _binary: Path = field(default_factory=lambda: etcd.find().path)
 
     @property
@@ -195,9 +195,9 @@ def running(
 
 
 def free_ports(count: int, each: int) -> list[list[int]]:
-    """Ports nobody listens on now, in groups.
+    """Ports on which no process listens now, in groups.
 
-    None that the kernel gives to whoever dials out: a process that is killed finds its own free
+    None that the kernel gives to a process that dials out: one that is killed finds its own free
     when it is started again.
     """
     lowest = int(LOCAL_PORTS.read_text(encoding="ascii").split()[0])

@@ -59,7 +59,7 @@ class History:
 
 
 class Asker:
-    """One client of coordinators that are processes: it asks whoever leads, one thing at a time.
+    """One client of coordinators that are processes: it asks the leader, one thing at a time.
 
     After a call without an answer it looks for a leader by reading, so that what it does not know
     is one write for each leader that went.

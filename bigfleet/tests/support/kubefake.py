@@ -56,7 +56,7 @@ class FakeApiServer:
         return KubeClient(FakeTransport(self))
 
     def put(self, document: Document) -> Document:
-        """Create an object, or replace it, as somebody else would."""
+        """Create an object, or replace it, as another client would."""
         plural = _plural(document["kind"])
         meta = document["metadata"]
         key = (plural, meta.get("namespace", ""), meta["name"])
@@ -68,7 +68,7 @@ class FakeApiServer:
         return made
 
     def remove(self, kind: str, name: str, namespace: str = "") -> None:
-        """Delete an object, as somebody else would."""
+        """Delete an object, as another client would."""
         self._delete((_plural(kind), namespace, name))
 
     def drop_pod(self, pod: Document) -> None:
@@ -125,7 +125,7 @@ class FakeApiServer:
         return queue
 
     def unwatch(self, queue: asyncio.Queue[bytes | None]) -> None:
-        """Nobody listens any more."""
+        """No process listens any more."""
         self._watchers = [one for one in self._watchers if one[2] is not queue]
 
     def _get(self, key: tuple[str, str, str], params: Mapping[str, str]) -> bytes:
@@ -166,7 +166,7 @@ class FakeApiServer:
         else:
             version = body.get("metadata", {}).pop("resourceVersion", None)
             if version not in (None, found["metadata"]["resourceVersion"]):
-                raise refusal(409, "Conflict", "somebody wrote first")
+                raise refusal(409, "Conflict", "another client wrote first")
             patch = {"status": body.get("status", {})} if subresource == "status" else body
             if is_apply and subresource == "status" and key[0] == "upcomingnodes":
                 changed["status"] = {}

@@ -124,7 +124,7 @@ async def until(holds: Callable[[], object], seconds: float = 600.0) -> None:
 
 
 def request(name: str, **spec: Any) -> dict[str, Any]:
-    """A CapacityRequest as somebody creates it."""
+    """A CapacityRequest as a person creates it."""
     document = capacity_request(name, **spec)
     del document["metadata"]["uid"]
     return document

@@ -1,6 +1,6 @@
 """Whether a history of assignments could have happened one operation at a time.
 
-An operation is what somebody asked of one key, when it was asked and when the answer came. A
+An operation is what a client asked of one key, when it was asked and when the answer came. A
 history is linearizable when every operation can be given one moment between the two, such that each
 answer is what the operations before it lead to. An operation without an answer may have happened at
 any time after it was asked, or never. Keys do not touch each other: each is checked by itself.

@@ -43,7 +43,7 @@ class Shared:
         self.commits = 0
 
     async def depose(self) -> None:
-        """Whoever leads does not any more."""
+        """The leader does not any more."""
         async with self.changed:
             if self.leadership is not None:
                 self.leadership.lost.set()

@@ -1,6 +1,6 @@
-"""What happens to whoever leads: killed, paused, cut off; or a member of etcd is killed.
+"""What happens to the leader: killed, paused, cut off; or a member of etcd is killed.
 
-Each returns how long it took until a write was taken again, once everything is mended, and fails
+Each returns how long it took until a write was taken again, once everything is repaired, and fails
 when a deposed leader took one.
 """
 
@@ -23,7 +23,7 @@ BAR_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How long nobody took a write, and how much of it this machine was busy with others."""
+    """How long no replica took a write, and how much of it this machine was busy with others."""
 
     seconds: float
     stalled: float
@@ -79,7 +79,7 @@ async def pause_the_leader(fleet: Replicas) -> Served:
 
 
 async def cut_the_leader_off(fleet: Replicas) -> Served:
-    """Nothing reaches it; somebody beside it, who can still ask, is refused."""
+    """Nothing reaches it; a client beside it, who can still ask, is refused."""
     leader = await fleet.leading()
     since = time.monotonic()
     leader.cut()
@@ -91,7 +91,7 @@ async def cut_the_leader_off(fleet: Replicas) -> Served:
         assert (said.code, said.text) == ("FAILED_PRECONDITION", "coordinator: not leader")
         assert value not in await _assigned_elsewhere(fleet, leader)
     finally:
-        leader.mend()
+        leader.repair()
     await fleet.ready()
     return served
 

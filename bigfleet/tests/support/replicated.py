@@ -83,10 +83,10 @@ class Replica:
         for wire in (*self.wires, self.door):
             wire.cut()
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """They do again."""
         for wire in (*self.wires, self.door):
-            wire.mend()
+            wire.repair()
 
     def is_ready(self) -> bool:
         """Whether it knows a leader."""
@@ -121,7 +121,7 @@ class Ledger:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def new_value(self) -> str:
-        """One that nobody wrote before."""
+        """One that no client wrote before."""
         return f"v{next(self._numbers)}"
 
     def take(self, value: str, replica: str, begun: float, said: Said) -> None:
@@ -173,7 +173,7 @@ class Replicas:
                 await asyncio.sleep(0.05)
 
     async def leading(self) -> Replica:
-        """Whoever takes writes now."""
+        """The replica that takes writes now."""
         served = await self.serves(time.monotonic())
         return next(replica for replica in self.replicas if replica.name == served.replica)
 
@@ -204,7 +204,7 @@ class Replicas:
             await asyncio.sleep(0.05)
 
     async def assigned(self) -> set[str]:
-        """Every value that is there, as whoever leads says."""
+        """Every value that is there, as the leader says."""
         deadline = time.monotonic() + WAIT_SECONDS
         for replica in itertools.cycle(self.replicas):
             async with open_channel(replica.door.address, None) as channel:

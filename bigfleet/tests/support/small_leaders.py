@@ -17,7 +17,7 @@ from linearizable import DONE, REFUSED
 
 
 class NotLeaderError(Exception):
-    """Nothing was done; ask somebody else."""
+    """Nothing was done; ask another replica."""
 
 
 class UnknownError(Exception):
@@ -95,7 +95,7 @@ class SmallLeader:
         except DeposedError as error:
             raise NotLeaderError from error
         except StoreError as error:
-            # What is in memory may be behind: begin anew from what is stored.
+            # What is in memory may be behind: begin again from what is stored.
             self._leadership = None
             with suppress(StoreError):
                 await self._store.resign(leadership)

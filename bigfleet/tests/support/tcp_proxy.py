@@ -1,7 +1,7 @@
 """A wire that a test can cut: bytes pass between a port of its own and a target, until they do not.
 
 A cut is silent, as a lost network is: connections stay open and nothing arrives any more, new ones
-are taken and never answered. Mending ends what was cut, so that both sides dial again. With a TLS
+are taken and never answered. Repairing ends what was cut, so that both sides dial again. With a TLS
 context the port speaks TLS and the target hears what was inside.
 """
 
@@ -45,7 +45,7 @@ class Proxy:
         """Nothing passes any more."""
         self._open.clear()
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Bytes pass again, over new connections."""
         self._end_all()
         self._open.set()

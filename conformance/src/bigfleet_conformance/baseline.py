@@ -67,7 +67,7 @@ async def transitional_states(p: Probe) -> None:
         await walker.configure(p.binding())
         await walker.drain()
     wrong = stray(trace.path, ROUND)
-    check(not wrong, f"{wrong} is no legal step")
+    check(not wrong, f"{wrong} is not a legal step")
 
 
 @named("DrainGraceTimeout", "lifecycle")
@@ -142,13 +142,13 @@ async def delete_twice(p: Probe) -> None:
 @named("GetUnknownMachine", "reads")
 async def get_unknown(p: Probe) -> None:
     """NOT_FOUND."""
-    check(await p.get(f"nobody-{p.shard()}") is Code.NOT_FOUND, "an unknown machine is found")
+    check(await p.get(f"unknown-{p.shard()}") is Code.NOT_FOUND, "an unknown machine is found")
 
 
 @named("DeleteUnknownMachine", "reads")
 async def delete_unknown(p: Probe) -> None:
     """NOT_FOUND, or UNIMPLEMENTED."""
-    ghost = p.machine(f"nobody-{p.shard()}")
+    ghost = p.machine(f"unknown-{p.shard()}")
     (await ghost.try_delete()).must_be(Code.NOT_FOUND, Code.UNIMPLEMENTED)
 
 
@@ -251,7 +251,7 @@ async def metadata_clears(p: Probe) -> None:
 
 @named("MetadataUnknownKeysPreservedVerbatim", "metadata")
 async def unknown_keys(p: Probe) -> None:
-    """Keys nobody knows are kept."""
+    """Unknown keys are kept."""
     wanted = {"example.com/unknown": "1", "bigfleet.lucy.sh/not-yet": "später"}
     walker = await p.bound(Binding(metadata=wanted))
     await asyncio.sleep(0)

@@ -100,7 +100,7 @@ M084 | readiness not asked | B708 B2018
 M085 | registered counts as Ready | B2018
 M086 | substrate error reverts the state | B701 B702 B707
 M087 | empty last_error | B701-B708 B2028 B2029
-M088 | failed Drain starts over for ever | B706 B2029
+M088 | failed Drain starts over forever | B706 B2029
 M089 | lost host never noticed | B2014
 M090 | healed slot keeps host and last_error | B2015
 M091 | healing forgets the marks | B2015

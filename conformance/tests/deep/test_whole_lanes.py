@@ -1,6 +1,6 @@
 """Mutants on whole lanes: the list of failures is the stored one.
 
-A behaviour that begins or ceases to notice a mistake changes the list; then somebody should know.
+A behaviour that begins or ceases to notice a mistake changes the list; then a person should know.
 Made with `python -m mutantkit.lanes` in `conformance/tests/support`.
 """
 

@@ -155,7 +155,7 @@ def test_a_report_with_a_new_digest_still_has_to_agree_with_its_files(tmp_path: 
     write(report().document, tmp_path)
 
     def rename(document: dict[str, Any]) -> None:
-        document["provider"]["name"] = "somebody else"
+        document["provider"]["name"] = "another"
         document["digest"] = digest_of(document)
 
     edit(tmp_path, rename)

@@ -107,7 +107,7 @@ async def test_every_scenario_shows_its_effect_on_the_page_within_fifteen_second
             took[name] = round(await played(page, demo, name), 1)
         told = await page.value("document.querySelector('.demo-said').innerText")
         assert "The shard restarts" in told
-        # A server that is away for a moment is no error of the page.
+        # A server that is away for a moment is not an error of the page.
         assert [c for c in page.complaints if "Failed to load resource" not in c] == []
     with capsys.disabled():
         sys.stdout.write(f"\nseconds until the page showed it: {took}\n")

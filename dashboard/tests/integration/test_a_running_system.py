@@ -85,7 +85,7 @@ async def test_a_system_starts_shows_itself_reacts_and_ends_without_a_trace() ->
             )
             assert back["machines"]["by_state"]["Configured"] > 0
         finally:
-            # Even who is killed leaves nobody behind.
+            # Even who is killed leaves no process behind.
             restarted.process.kill()
             await restarted.process.wait()
-            await restarted.until_nobody_is_left()
+            await restarted.until_none_is_left()

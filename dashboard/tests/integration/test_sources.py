@@ -53,7 +53,7 @@ class Replica:
 
     def __init__(self, leader: str | None) -> None:
         self.leader = leader
-        """None when it leads itself; empty when it knows nobody."""
+        """None when it leads itself; empty when it knows none."""
 
     def handler(self) -> grpc.GenericRpcHandler:
         """What a server calls."""

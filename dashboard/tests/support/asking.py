@@ -27,7 +27,7 @@ async def browser_of(
     allowed: tuple[str, ...] = (),
     demo_socket: Path | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """Somebody who asks for pages of this state."""
+    """A client that asks for pages of this state."""
     config = Config(coordinators=("127.0.0.1:1",), auth=auth or Auth(), allowed_hosts=allowed)
     whatif = WhatIf(fleet, Channels(None))
     api = Api(fleet, EventStreams(fleet, lambda: views.overview(fleet)), whatif, demo_socket)

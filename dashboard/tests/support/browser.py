@@ -159,7 +159,7 @@ class Page:
             case "Network.requestWillBeSent":
                 url = params["request"]["url"]
                 if self.origin and not url.startswith((self.origin, "data:", "about:")):
-                    self.complaints.append(f"the page asks somebody else: {url}")
+                    self.complaints.append(f"the page asks another server: {url}")
 
 
 @contextlib.asynccontextmanager

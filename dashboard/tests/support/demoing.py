@@ -28,7 +28,7 @@ FLAGS = (
 
 
 def free_addresses(count: int) -> list[str]:
-    """Addresses of the loopback interface that nobody has at the moment."""
+    """Addresses of the loopback interface that are free at the moment."""
     with contextlib.ExitStack() as stack:
         found = []
         for _ in range(count):
@@ -99,7 +99,7 @@ class Demo:
         """Where the shard listens: also said to the process that is the clusters."""
         return self.addresses["--shard-addr"]
 
-    async def until_nobody_is_left(self, seconds: float = 20.0) -> None:
+    async def until_none_is_left(self, seconds: float = 20.0) -> None:
         """Wait until all its processes are gone."""
         async with asyncio.timeout(seconds):
             while self.children():  # noqa: ASYNC110

@@ -1,4 +1,4 @@
-"""A page over a state that nobody gathers: what a test puts there is what is shown."""
+"""A page over a state that no task gathers: what a test puts there is what is shown."""
 
 from __future__ import annotations
 

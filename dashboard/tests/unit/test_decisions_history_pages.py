@@ -89,7 +89,7 @@ def test_of_a_scrape_only_what_is_shown_is_read() -> None:
     assert len(scrape.samples) == 3
 
 
-def test_cycles_are_taken_once_and_a_line_nobody_can_read_is_skipped() -> None:
+def test_cycles_are_taken_once_and_a_line_that_cannot_be_read_is_skipped() -> None:
     def line(cycle: int, at: int) -> str:
         return json.dumps(
             {

@@ -63,7 +63,7 @@ def test_machines_of_all_shards_are_one_list_and_each_can_be_found() -> None:
         0.12,
     )
     assert fleet.map.machine(fleet.map.find("m-2"))["last_error"] == "Boom: no"
-    assert fleet.map.find("nobody") == -1
+    assert fleet.map.find("unknown") == -1
 
 
 def test_a_shard_that_is_removed_takes_its_machines_with_it() -> None:
@@ -73,7 +73,7 @@ def test_a_shard_that_is_removed_takes_its_machines_with_it() -> None:
     assert fleet.map.by_state()["Idle"] == 0
 
 
-def test_a_stamp_nobody_can_read_counts_as_none() -> None:
+def test_a_stamp_that_cannot_be_read_counts_as_none() -> None:
     fleet = fleet_of([machine("m-1", CONFIGURED, cluster="c", penalty="much")])
     assert int(fleet.map.bucket[0]) == 0
 

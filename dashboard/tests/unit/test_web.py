@@ -83,9 +83,9 @@ async def test_large_answers_are_compressed_for_those_who_can_read_it() -> None:
     [
         ("/nothing", 404, "see /api/v1"),
         ("/shards/s-9", 404, "no shard 's-9'"),
-        ("/clusters/nobody", 404, "no cluster"),
+        ("/clusters/unknown", 404, "no cluster"),
         ("/needs/0000", 404, "gone"),
-        ("/machines/nobody", 404, "no machine"),
+        ("/machines/unknown", 404, "no machine"),
         ("/machines/@99", 404, "no machine"),
         ("/machines?state=Sleepy", 400, "use one of Speculative"),
         ("/machines?limit=5000", 400, "whole number from 0 to 1000"),
@@ -128,7 +128,7 @@ async def test_lists_are_filtered_and_cut_into_pages() -> None:
     async with browser_of(fleet_of(machines)) as browser:
         page = (await browser.get("/api/v1/machines?zone=b&offset=8&limit=5")).json()
         found = (await browser.get("/api/v1/machines?q=m-013")).json()
-        none = (await browser.get("/api/v1/machines?cluster=nobody")).json()
+        none = (await browser.get("/api/v1/machines?cluster=unknown")).json()
     assert (page["total"], [m["id"] for m in page["machines"]]) == (10, ["m-017", "m-019"])
     assert found["total"] == 1
     assert none["total"] == 0
@@ -213,7 +213,7 @@ async def test_static_files_are_compressed_and_have_a_tag() -> None:
     assert again.status_code == 304
 
 
-async def test_whoever_the_proxy_did_not_name_sees_nothing_but_the_probes() -> None:
+async def test_a_caller_that_the_proxy_did_not_name_sees_nothing_but_the_probes() -> None:
     auth = Auth.of("X-Forwarded-User", ())
     async with browser_of(fleet_of(*FLEET), auth) as browser:
         assert (await browser.get("/api/v1/overview")).status_code == 401
@@ -233,7 +233,7 @@ async def test_the_header_is_believed_from_the_proxys_network_alone() -> None:
 @pytest.mark.parametrize(
     "headers", [{"Origin": "http://elsewhere"}, {"Content-Type": "text/plain"}, {"Origin": "null"}]
 )
-async def test_a_page_of_somebody_elses_cannot_ask_for_anything(headers: dict[str, str]) -> None:
+async def test_a_page_of_another_clients_cannot_ask_for_anything(headers: dict[str, str]) -> None:
     async with browser_of(fleet_of(*FLEET)) as browser:
         sent = {"Content-Type": "application/json", **headers}
         answer = await browser.post("/api/v1/whatif", content=b"{}", headers=sent)
@@ -281,7 +281,7 @@ async def test_a_question_that_makes_no_sense_is_refused(body: bytes, words: str
     assert words in answer.json()["error"]
 
 
-async def test_it_is_ready_when_somebody_has_answered() -> None:
+async def test_it_is_ready_when_a_source_has_answered() -> None:
     from bigfleet_dashboard.state.fleet import Fleet
 
     for fleet, status in ((Fleet(), 503), (fleet_of(), 200)):
@@ -301,7 +301,7 @@ def test_what_it_is_told_must_make_sense() -> None:
     assert split_address(":8700", "--listen") == ("0.0.0.0", 8700)
 
 
-async def test_of_a_silent_shard_nobody_is_called_connected_and_ages_go_on() -> None:
+async def test_of_a_silent_shard_no_cluster_is_called_connected_and_ages_go_on() -> None:
     fleet = fleet_of(*FLEET)
     shard = fleet.shards["s-1"]
     page = 'bigfleet_shard_rollup_age_seconds{stat="max"} 2\n'

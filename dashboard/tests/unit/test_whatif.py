@@ -84,20 +84,20 @@ def test_lost_machines_are_replaced_where_there_are_others() -> None:
 
 
 def test_a_price_changes_what_is_spent_and_added_machines_relieve() -> None:
-    dear = compare(scenario(), [{"kind": "price", "factor": 2}])["after"]
-    assert isinstance(dear, dict)
-    assert dear["dollars_per_hour"] == 6.0
+    expensive = compare(scenario(), [{"kind": "price", "factor": 2}])["after"]
+    assert isinstance(expensive, dict)
+    assert expensive["dollars_per_hour"] == 6.0
     answer = compare(scenario("60"), [{"kind": "add", "count": 10, "zone": "b"}])
     assert (answer["newly_unmet_count"], answer["relieved_count"]) == (0, 1)
 
 
 def test_demand_of_others_stays_as_it_is() -> None:
-    for change in ({"cluster": "nobody"}, {"priority_class": "batch"}):
+    for change in ({"cluster": "unknown"}, {"priority_class": "batch"}):
         answer = compare(scenario(), [{"kind": "demand", "factor": 9, **change}])
         assert answer["before"] == answer["after"]
 
 
-def test_a_copy_nobody_can_read_is_refused() -> None:
+def test_a_copy_that_cannot_be_read_is_refused() -> None:
     for data in (b"nonsense", b'{"needs": [{}]}', b'{"machines": [{"state": "Sleepy"}]}', b"[]"):
         with pytest.raises(SourceError):
             read_present(data)

@@ -151,10 +151,10 @@ async def test_many_writers_of_one_object_all_succeed(client: KubeClient, namesp
 
 
 async def test_a_missing_right_is_named(kubernetes: ControlPlane, namespace: str) -> None:
-    config = from_kubeconfig(kubernetes.user("nobody"))
-    async with KubeClient.connect(config) as nobody:
-        with pytest.raises(ForbiddenError, match='"nobody" cannot list resource "pods"'):
-            await nobody.list_all(PODS, namespace)
+    config = from_kubeconfig(kubernetes.user("stranger"))
+    async with KubeClient.connect(config) as stranger:
+        with pytest.raises(ForbiddenError, match='"stranger" cannot list resource "pods"'):
+            await stranger.list_all(PODS, namespace)
 
 
 async def test_pods_run_and_budgets_decide_evictions(client: KubeClient, namespace: str) -> None:

@@ -123,13 +123,13 @@ async def versions(client: KubeClient) -> dict[str, str]:
 async def churn(client: KubeClient, lot: int) -> None:
     """Some requests go, some change, some come."""
     first = lot * 300
-    dearer = {"spec": {"priority": 77}}
+    costlier = {"spec": {"priority": 77}}
     gone, changed = range(first, first + 100), range(first + 100, first + 200)
     await make(client, [f"new-{lot}-{number}" for number in range(100)])
     await at_once(
         [partial(client.delete, SMALL, name_of(number), "default") for number in gone]
         + [
-            partial(client.merge_patch, SMALL, name_of(number), dearer, "default")
+            partial(client.merge_patch, SMALL, name_of(number), costlier, "default")
             for number in changed
         ]
     )
@@ -177,12 +177,12 @@ async def test_a_copy_of_50000_misses_nothing_whatever_happens_to_its_watch(
             await churn(client, 0)
             wire.cut()
             await churn(client, 1)
-            wire.mend()
+            wire.repair()
             await churn(client, 2)
             wire.cut()
             await churn(client, 3)
             await asyncio.to_thread(forget_versions, crowded)
-            wire.mend()
+            wire.repair()
             await churn(client, 4)
             await client.create(SMALL, request(LAST), "default")
             last = await told(process)

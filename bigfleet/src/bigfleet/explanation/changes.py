@@ -158,7 +158,7 @@ class ChangedAggregate(_NeedChange):
 
 @dataclass(frozen=True)
 class WithQuotas:
-    """Quota slices of these pools are so large; None is no limit, no pool means every slice."""
+    """Quota slices of these pools are so large; None: no limit, no pool means every slice."""
 
     slots: tuple[tuple[Pool, int | None], ...] = ()
 
@@ -174,7 +174,7 @@ class WithQuotas:
 
 @dataclass(frozen=True)
 class WithSpendLimit:
-    """The spend limit is so many micro-dollars per hour; None is no limit."""
+    """The spend limit is so many micro-dollars per hour; None: no limit."""
 
     micro: int | None = None
 
@@ -210,7 +210,7 @@ class ClusterConnected:
 
 @dataclass(frozen=True)
 class MachinesAdded:
-    """So many more Idle machines that serve nobody, each like this one."""
+    """So many more Idle machines that serve no cluster, each like this one."""
 
     like: str
     count: int

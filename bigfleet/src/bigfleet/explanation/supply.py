@@ -1,7 +1,7 @@
 """What matches a need, counted by class: an upper bound that rules trials out, and who holds it.
 
 A trial is a whole decision. Most can be ruled out by counting: where all machines that match
-together, whoever has them, are too few, no decision can make the need met. The bound errs on the
+together, used or not, are too few, no decision can make the need met. The bound errs on the
 side of a trial; it never says "too few" where a decision could find enough.
 """
 
@@ -170,7 +170,7 @@ class SupplyCounts:
         return found
 
     def total(self, need: Need) -> dict[str, int]:
-        """What all machines that match would give together, whoever holds them."""
+        """What all machines that match would give together, in whatever use they are."""
         total: Counter[str] = Counter()
         counts = self.counts(need).sum(axis=1)
         for c in np.flatnonzero(counts).tolist():

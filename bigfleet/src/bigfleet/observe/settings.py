@@ -218,7 +218,7 @@ class ProcessSettings(BaseSettings):
         for name in values:
             if name not in cls.model_fields:
                 known = {show(field) for field in cls.model_fields}
-                raise SettingsError(f"{show(name)} is no {what}{_meant(show(name), known)}")
+                raise SettingsError(f"{show(name)} is not a {what}{_meant(show(name), known)}")
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

@@ -44,7 +44,7 @@ MOST_MACHINES: Final = 2_000_000
 """More would not fit the memory of a small box while they are loaded."""
 SHRUNK_AT: Final = 1
 """Stamps of a file carry the number 0: every row counts as shrunk since, so that what is too much
-is given up dearest first."""
+is given up costliest first."""
 
 _MOST_OFFERED: Final = 2**48
 _MOST_ASKED: Final = 2**61

@@ -43,7 +43,7 @@ def read_text(path: Path) -> bytes:
         why = error.strerror or type(error).__name__
         raise ScenarioError(f"{path}: cannot be read: {why}") from None
     except ValueError as error:
-        raise ScenarioError(f"{str(path)!r}: is no file name: {error}") from None
+        raise ScenarioError(f"{str(path)!r}: is not a file name: {error}") from None
 
 
 def load_json(text: str | bytes, file: str) -> object:
@@ -117,7 +117,7 @@ class Fields:
         """A whole number inside bounds."""
         value = self.values.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool):
-            self.refuse(key, "is no whole number: write one")
+            self.refuse(key, "is not a whole number: write one")
         if not least <= value <= most:
             self.refuse(key, f"is out of range: write {least} to {most}")
         return value
@@ -126,9 +126,9 @@ class Fields:
         """A number from zero to a bound; NaN and infinities are none."""
         value = self.values.get(key, default)
         if not isinstance(value, int | float) or isinstance(value, bool):
-            self.refuse(key, "is no number: write one")
+            self.refuse(key, "is not a number: write one")
         if isinstance(value, float) and not math.isfinite(value):
-            self.refuse(key, f"is no finite number: write 0 to {most:g}")
+            self.refuse(key, f"is not a finite number: write 0 to {most:g}")
         if not 0 <= value <= most:
             self.refuse(key, f"is out of range: write 0 to {most:g}")
         return float(value)
@@ -137,7 +137,7 @@ class Fields:
         """A list of texts; empty by default."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
-            self.refuse(key, "is no list: write texts in [ ]")
+            self.refuse(key, "is not a list: write texts in [ ]")
         for item in value:
             self._text(key, item)
         return tuple(value)
@@ -149,10 +149,10 @@ class Fields:
         for name, item in found.items():
             place = _joined(self.at(key), name)
             if not name or not name.isprintable():
-                raise ScenarioError(f"{self.file}: {place}: {shown(name)} is no name: write one")
+                raise ScenarioError(f"{self.file}: {place}: {shown(name)} is not a name: write one")
             if not isinstance(item, str) or not item.isprintable():
                 raise ScenarioError(
-                    f"{self.file}: {place}: {shown(item)} is no text: write one in quotes"
+                    f"{self.file}: {place}: {shown(item)} is not a text: write one in quotes"
                 )
         return {name: str(item) for name, item in found.items()}
 
@@ -177,7 +177,7 @@ class Fields:
         """A list of objects; empty by default."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
-            self.refuse(key, "is no list: write objects in [ ]")
+            self.refuse(key, "is not a list: write objects in [ ]")
         allowed = tuple(known)
         return [
             Fields.of(self.file, f"{self.at(key)}[{i}]", item, allowed)
@@ -187,7 +187,7 @@ class Fields:
     def _text(self, key: str, value: object) -> str:
         if not isinstance(value, str):
             raise ScenarioError(
-                f"{self.file}: {self.at(key)}: {shown(value)} is no text: write one in quotes"
+                f"{self.file}: {self.at(key)}: {shown(value)} is not a text: write one in quotes"
             )
         if not value.isprintable():
             raise ScenarioError(
@@ -207,7 +207,7 @@ def _joined(place: str, key: str) -> str:
 def _mapping(file: str, place: str, value: object) -> Mapping[str, object]:
     where = f"{file}: {place}" if place else file
     if not isinstance(value, dict):
-        raise ScenarioError(f"{where}: {shown(value)} is no object: write {{ ... }}")
+        raise ScenarioError(f"{where}: {shown(value)} is not an object: write {{ ... }}")
     if isinstance(value, _Object) and value.twice is not None:
         raise ScenarioError(f"{where}: key {shown(value.twice)} is written twice: write it once")
     return value

@@ -82,7 +82,7 @@ class ScenarioOutcome:
         self._row_of_demand = np.full(len(plan.demand), -1, np.int64)
         members = np.diff(verdicts.members_at)
         self._row_of_demand[verdicts.members] = np.repeat(np.arange(len(verdicts)), members)
-        # One place more than there are identities: no stamp, -1, finds nobody there.
+        # One place more than there are identities: no stamp, -1, finds none there.
         self._demand_of_identity = np.full(plan.fleet.symbols.identity_count + 1, -1, np.int64)
         self._demand_of_identity[plan.demand.identity] = np.arange(len(plan.demand))
         self._file_row = world.file_row_of

@@ -32,7 +32,7 @@ PROVIDER: Final = "scenario"
 
 
 def scenario_policy(workers: int = 1) -> Policy:
-    """The policy of scenario files: what nobody claims is reclaimed at once."""
+    """The policy of scenario files: what no need claims is reclaimed at once."""
     return Policy(reclaim_hold=0, workers=workers)
 
 

@@ -31,7 +31,7 @@ class Sieve:
 
 
 def sieves(fleet: MachineColumns, need: Need) -> Iterator[Sieve]:
-    """A need's wishes one after another; Failed machines are no candidates from the start."""
+    """A need's wishes one after another; Failed machines are not candidates from the start."""
     left = (fleet.state > 0) & (fleet.state != MachineState.FAILED)
     yield Sieve(ALIVE, int(left.sum()))
     for requirement in need.profile.requirements:

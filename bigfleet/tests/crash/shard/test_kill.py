@@ -1,4 +1,4 @@
-"""A shard that is killed at any moment loses nothing, doubles nothing, and harms nobody.
+"""A shard that is killed at any moment loses nothing, doubles nothing, and harms no other.
 
 Six kills with every change, sixty in `make test-deep`. Demand moves up to the moment of the kill.
 After each: no machine leaves its cluster before that cluster has spoken; within two cycles of
@@ -110,7 +110,7 @@ async def settled(shard: ShardProcess) -> None:
 
 
 def is_quiet(shard: ShardProcess) -> bool:
-    """For two intervals nothing was done; releases of what nobody wants apart."""
+    """For two intervals nothing was done; releases of what no need wants apart."""
     cycles = shard.cycles()
     first = cycles[-1]["start_unix_nanos"] - 2 * TICK * 1e9
     recent = [c for c in cycles if c["start_unix_nanos"] >= first]

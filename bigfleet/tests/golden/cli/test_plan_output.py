@@ -1,6 +1,6 @@
 """What `bigfleet plan` prints for the examples, byte for byte.
 
-A file is made anew by the command in its test: `COLUMNS=100 bigfleet plan ...`, with the time of
+A file is made again by the command in its test: `COLUMNS=100 bigfleet plan ...`, with the time of
 the decision replaced by `T ms`.
 """
 

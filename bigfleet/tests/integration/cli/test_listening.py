@@ -1,4 +1,4 @@
-"""Where nobody can listen: one line with the address and the flag, whichever process it is."""
+"""Where no process can listen: one line with the address and the flag, whichever process it is."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ async def test_a_follower_refuses_everything_and_names_the_leader() -> None:
             assert join.code == "UNIMPLEMENTED"
 
 
-async def test_without_a_leader_nobody_is_named() -> None:
+async def test_without_a_leader_none_is_named() -> None:
     fleet = Fleet()
     fleet.store.shared.is_away = True
     async with served(fleet) as address, open_channel(address, None) as channel:

@@ -1,4 +1,4 @@
-"""Three `bigfleet coordinator` processes on three etcd members: whoever leads may be killed, paused
+"""Three `bigfleet coordinator` processes on three etcd members: the leader may be killed, paused
 or cut off, and etcd may lose a member.
 
 A new leader takes writes within five seconds, nothing that was acknowledged is lost, and what the

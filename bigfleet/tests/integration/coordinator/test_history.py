@@ -1,7 +1,7 @@
 """Three `bigfleet coordinator` processes under faults: what clients were told has one order.
 
 Leaders are killed, paused and cut off, members of etcd are killed, while clients assign, take away
-and read domains of whoever leads. A checker looks for an order that explains every answer.
+and read domains of the leader. A checker looks for an order that explains every answer.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ CALLERS = {
     "other shard": ["bigfleet://shard/s-2"],
     "readonly": ["bigfleet://readonly"],
     "admin": ["bigfleet://admin"],
-    "nobody": ["https://example.com/someone"],
+    "unknown": ["https://example.com/someone"],
     "two at once": ["bigfleet://admin", "bigfleet://readonly"],
 }
 REPORT = {"ReportShard": pb.ShardReport(shard_id="s-1", shard_epoch=1, cycle=1)}
@@ -90,11 +90,11 @@ async def test_the_arguments_are_looked_at_after_the_caller(there: Guarded) -> N
     async with there.channel("readonly") as channel:
         said = await call(channel, "RemoveShard", pb.RemoveShardRequest())
         assert said.code == "PERMISSION_DENIED"
-        # But a report without an id names nobody it could be compared with.
+        # But a report without an id names no shard it could be compared with.
         assert (await call(channel, "ReportShard", pb.ShardReport())).code == "INVALID_ARGUMENT"
 
 
-@pytest.mark.parametrize("caller", ["nobody", "shard", "admin"])
+@pytest.mark.parametrize("caller", ["unknown", "shard", "admin"])
 async def test_a_huge_id_is_denied_with_a_short_status_and_a_short_log(
     there: Guarded, caller: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -110,7 +110,7 @@ async def test_a_huge_id_is_denied_with_a_short_status_and_a_short_log(
 async def test_a_certificate_without_a_name_is_denied_before_the_report_is_looked_at(
     there: Guarded,
 ) -> None:
-    async with there.channel("nobody") as channel:
+    async with there.channel("unknown") as channel:
         said = await call(channel, "ReportShard", pb.ShardReport())
     assert said.code == "PERMISSION_DENIED"
     assert "names no caller" in said.text

@@ -21,7 +21,7 @@ from coordinator_calls import call, holds, served
 from coordinators import Fleet
 from memory_store import MemoryStore
 
-NOBODY = ["https://example.com/someone"]
+STRANGER = ["https://example.com/someone"]
 
 
 class Ear(logging.Handler):
@@ -108,12 +108,12 @@ async def _store_away(folder: Path, ear: Ear) -> None:
 
 
 async def _strangers(folder: Path) -> None:
-    """Calls of three kinds by somebody whose certificate names nobody."""
+    """Calls of three kinds by a caller whose certificate names no role."""
     ca, fleet = trustme.CA(), Fleet()
     files = write_files(folder / "server", ca, ["bigfleet://admin"])
     async with served(fleet, files) as address:
         await holds(lambda: fleet.coordinator.election.is_leader)
-        stranger = write_files(folder / "stranger", ca, NOBODY).read()
+        stranger = write_files(folder / "stranger", ca, STRANGER).read()
         async with open_channel(address, stranger) as channel:
             for method, request in (
                 ("ReportShard", pb.ShardReport(shard_id="s-1", shard_epoch=1, cycle=1)),

@@ -1,7 +1,7 @@
 """Machines change shards between real processes: a coordinator, shards and a provider.
 
 While they do, every shard is asked what it has, again and again: no machine is in two of them, none
-is lost, and in the end nothing is unmet. That holds as well when somebody is killed meanwhile.
+is lost, and in the end nothing is unmet. That holds as well when a process is killed meanwhile.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ async def test_coordinators_are_replaced_one_after_the_other_while_everybody_wri
             assert replica.process is not None
             code = await asyncio.to_thread(replica.process.wait, WAIT_SECONDS)
             assert code == 0, replica.said()
-            # Whoever led has let go of it, so that nobody waits for a lease to end.
+            # The former leader has let go of it, so that no caller waits for a lease to end.
             served = await fleet.serves(since, replica)
             assert served.ended - since - fleet.stalls.since(since) < 3.0
             replica.start()

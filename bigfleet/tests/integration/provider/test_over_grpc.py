@@ -76,7 +76,7 @@ async def test_every_refusal_has_its_code() -> None:
         assert await code_of(client.get("")) == "INVALID_ARGUMENT"
         assert await code_of(client.drain(machine, -1)) == "INVALID_ARGUMENT"
         assert await code_of(client.list(max_results=-1)) == "INVALID_ARGUMENT"
-        for call in (client.get("nobody"), client.create("nobody"), client.delete("nobody")):
+        for call in (client.get("unknown"), client.create("unknown"), client.delete("unknown")):
             with pytest.raises(MachineNotFoundError):
                 await call
         assert await code_of(client.drain(machine, 0)) == "INTERNAL"

@@ -150,7 +150,7 @@ async def test_new_files_are_used_without_a_restart_of_either_side(tmp_path: Pat
         await client.close()
 
 
-async def test_a_provider_registered_while_the_files_are_broken_is_reached_when_they_are_mended(
+async def test_a_provider_registered_while_the_files_are_broken_is_reached_when_they_are_repaired(
     tmp_path: Path,
 ) -> None:
     ca = trustme.CA()

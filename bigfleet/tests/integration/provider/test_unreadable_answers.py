@@ -43,7 +43,7 @@ async def served() -> AsyncIterator[tuple[ProviderClient, Calls]]:
         await server.stop(None)
 
 
-async def test_an_answer_nobody_can_decode_is_an_error_of_the_provider() -> None:
+async def test_an_answer_that_cannot_be_decoded_is_an_error_of_the_provider() -> None:
     async with served() as (client, calls):
         for call in (
             client.create("m-1"),

@@ -175,8 +175,8 @@ async def test_plaintext_has_no_identity_and_mutual_tls_has_the_certificates_nam
     client = write_files(tmp_path / "client", ca, ["bigfleet://cluster/c-1", "https://x"])
     assert await asked(None, None) == b"None"
     assert await asked(client, tls) == b"'bigfleet://cluster/c-1'"
-    nobody = write_files(tmp_path / "nobody", ca)
-    assert await asked(nobody, tls) == b"''"
+    unknown = write_files(tmp_path / "unknown", ca)
+    assert await asked(unknown, tls) == b"''"
     both = write_files(tmp_path / "both", ca, ["bigfleet://admin", "bigfleet://readonly"])
     assert await asked(both, tls) == b"''"
 

@@ -1,4 +1,4 @@
-"""The operator's end of a session, when the other end says what is no frame, or refuses."""
+"""The operator's end of a session, when the other end says what is not a frame, or refuses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -45,7 +45,7 @@ async def _serve(
     return server, f"127.0.0.1:{port}"
 
 
-async def test_a_frame_nobody_can_decode_ends_the_line_instead_of_deafening_it() -> None:
+async def test_a_frame_that_cannot_be_decoded_ends_the_line_instead_of_deafening_it() -> None:
     server, address = await _serve(_gibberish)
     async with open_channel(address, None) as channel:
         line = open_session_stream(channel)

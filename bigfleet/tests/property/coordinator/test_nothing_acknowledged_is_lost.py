@@ -1,6 +1,6 @@
 """Replicas that lose the leadership and stores that fail at any moment, on virtual time.
 
-Clients ask whoever leads. What was acknowledged stays; what a replica refused that does not lead
+Clients ask the leader. What was acknowledged stays; what a replica refused that does not lead
 never happens; what the store did not answer may have happened or not. Terms only rise, and one
 revision of assignments never means two different things.
 """
@@ -53,7 +53,7 @@ class FaultyStore(MemoryStore):
 
 
 class Story:
-    """Two replicas, two shards, a few clients, and somebody who deposes leaders."""
+    """Two replicas, two shards, a few clients, and a task that deposes leaders."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
@@ -67,7 +67,7 @@ class Story:
         self.term = 0
 
     async def client(self, number: int) -> None:
-        """Assigns and unassigns domains that nobody else touches."""
+        """Assigns and unassigns domains that no other touches."""
         for step in range(12):
             domain = ("rack", f"{number}-{step % 3}")
             shard = self.rng.choice(["s-1", None])

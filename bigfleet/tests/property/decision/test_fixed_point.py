@@ -169,7 +169,7 @@ def test_needs_that_arrive_later_cause_no_reclaim_but_of_the_rest_of_a_gang_they
 
 
 def levelled(case: Case) -> Case:
-    """The same case with one priority for all: nobody preempts."""
+    """The same case with one priority for all: no need preempts."""
     needs = [replace(n, profile=_at(n.profile, 100)) for n in case.needs]
     unique = {(n.cluster, n.key): n for n in needs}
     return replace(case, needs=list(unique.values()))

@@ -63,7 +63,7 @@ def disturbed(rng: Random, loop: Loop, case: Case) -> None:
 
 
 def consistent(m: Machine) -> Machine:
-    """Draining machines of a generated case have somebody to leave for, or nobody."""
+    """Draining machines of a generated case have a need to leave for, or none."""
     return replace(m, leaving=None) if m.state is S.DRAINING and m.leaving is None else m
 
 

@@ -1,4 +1,4 @@
-"""Property 12: one odd row, that nobody can serve, changes nothing for the others."""
+"""Property 12: one odd row, that no machine can serve, changes nothing for the others."""
 
 from dataclasses import replace
 from random import Random
@@ -21,7 +21,7 @@ UNBOUND = Shape(machines=24, needs=8, bound=False)
 
 
 def odd(rng: Random, cluster: str, kinds: tuple[str, ...] = ODD) -> Need:
-    """A pod no machine can hold, a dimension nobody has, or a gang no place is large enough for."""
+    """A pod or a gang too large for every machine or place, or a dimension that no machine has."""
     priority = rng.choice([-5, 100, 5_000_000])
     profile = Profile.of(priority=priority)
     unit = {"cpu": 1_000, "memory": 1_000}

@@ -158,7 +158,7 @@ def expected(machine: Machine) -> dict[str, object]:
 
 
 def assert_blank(columns: MachineColumns, row: int) -> None:
-    """A hole belongs to nobody, is nowhere and has no place in the order."""
+    """A hole belongs to no cluster, is nowhere and has no place in the order."""
     numbers = (columns.cluster, columns.stamp, columns.leaving_for, columns.pods, columns.rank)
     assert {int(column[row]) for column in (*numbers, *columns.topology.values())} == {-1}
     assert not columns.flags[row]

@@ -88,13 +88,13 @@ def test_every_pod_gets_room_and_no_more_is_requested_than_is_missing(
     assert still_waiting <= world.twice
     assert not still_waiting or sum(world.sizes[name] for name in world.twice) <= left_over
     assert sum(world.step() for _ in range(20)) == 0
-    # Nobody is asked for again while something is on its way, so every round but the last was a
+    # No one is asked for again while something is on its way, so every round but the last was a
     # node that Pods were really waiting for; a node for each Pod is the most that can help.
     assert len(world.free) <= min(len(sizes), 2 * math.ceil(sum(sizes) / node))
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=24))
-def test_where_sizes_pack_nobody_asks_twice(sizes: list[int]) -> None:
+def test_where_sizes_pack_no_cluster_asks_twice(sizes: list[int]) -> None:
     world = World([2**size for size in sizes], 16)
     world.sizes = dict(sorted(world.sizes.items(), key=lambda one: -one[1]))
     for _ in range(40):

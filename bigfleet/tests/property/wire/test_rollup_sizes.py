@@ -45,7 +45,7 @@ def test_it_is_what_decoding_finds_also_of_parts_that_are_merged(
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_frame_are_left_to_whoever_decodes_them(frame: bytes) -> None:
+def test_bytes_that_are_no_frame_are_left_to_their_decoder(frame: bytes) -> None:
     size_of_rollup(frame)
 
 

@@ -208,7 +208,7 @@ def untake(world: World, m: Machine) -> None:
 
 
 def give_back(world: World, row: Row, taken: list[Machine]) -> list[Machine]:
-    """Drop takes that turned out redundant, dearest first, later takes first on ties."""
+    """Drop takes that turned out redundant, costliest first, later takes first on ties."""
     coming = [m for m in coming_for(world, row) if row.is_gang]
     coming = [m for m in coming if world.domain_of(row, m) == row.domain]
     kept = list(taken)

@@ -33,7 +33,7 @@ def credit(world: World) -> None:
 
 
 def held_order(world: World, row: Row, m: Machine) -> tuple[object, ...]:
-    """The dearest of before a shrink last; later ones as they came, that is, were claimed."""
+    """The costliest of before a shrink last; later ones as they came, that is, were claimed."""
     assert m.stamp is not None
     if m.stamp.sequence < row.shrunk_at:
         rank, unit = _STATE_RANK[m.state], not world.covers_unit(row, m)
@@ -42,7 +42,7 @@ def held_order(world: World, row: Row, m: Machine) -> tuple[object, ...]:
 
 
 def round_order(world: World, row: Row, m: Machine) -> tuple[object, ...]:
-    """Serving machines first; the dearest of before a shrink last; later ones as they came."""
+    """Serving machines first; the costliest of before a shrink last; later ones as they came."""
     sequence = m.stamp.sequence if m.stamp is not None else 0
     if sequence < row.shrunk_at:
         return (_STATE_RANK[m.state], 0, m.price_micro, -penalty_rank(m.stamp), m.id)

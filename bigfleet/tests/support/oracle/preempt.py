@@ -27,7 +27,7 @@ def preempt(world: World) -> None:
 
 
 def _give_back(world: World, row: Row) -> None:
-    """Takes that are redundant beside what moved in: dearest first, the last id first on ties."""
+    """Takes that are redundant beside what moved in: costliest first, the last id first on ties."""
 
     def cost(m: Machine) -> int:
         value = world.cost(row, m)

@@ -14,7 +14,7 @@ S = MachineState
 
 
 def reclaims(world: World, unclaimed: dict[str, int]) -> list[Machine]:
-    """Configured machines to drain, in order; ``unclaimed`` says since when nobody claims them."""
+    """Configured machines to drain, in order; ``unclaimed`` says since when no need claims them."""
     found = []
     for m in world.machines.values():
         if m.state is not S.CONFIGURED or m.leaving is not None or m.is_kept_out:

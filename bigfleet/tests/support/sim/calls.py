@@ -1,6 +1,6 @@
 """Calls from a shard's process to a provider: `bigfleet.provider.transport.Transport` on the sim.
 
-A request that has left is on its way whatever becomes of its sender; an answer may find nobody.
+A request that has left is on its way whatever becomes of its sender; its answer may be lost.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class SimCalls:
         loop.call_later(net.delay(), arrive, context=NOWHERE)
 
     def _repeat(self, handle: Callable[[], Answer]) -> None:
-        """The network delivers a request a second time; nobody waits for that answer."""
+        """The network delivers a request a second time; no caller waits for that answer."""
         try:
             if self._provider.up:
                 handle()
@@ -159,7 +159,7 @@ def _settle(answer: asyncio.Future[Answer], result: Answer) -> None:
         return
     if isinstance(result, CallError):
         answer.set_exception(result)
-        # The caller may have died; nobody is to blame for not looking.
+        # The caller may have died; no party is to blame for not looking.
         answer.exception()
     else:
         answer.set_result(result)

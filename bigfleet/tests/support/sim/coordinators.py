@@ -74,7 +74,7 @@ class CoordinatorHost:
             self.start()
 
     def go_away(self) -> None:
-        """Die, and stay so until somebody starts it."""
+        """Die, and stay so until it is started."""
         self._is_kept_down = True
         self.process.crash()
 
@@ -94,21 +94,21 @@ class CoordinatorHost:
     # -- asking it -------------------------------------------------------------------------------
 
     async def apply(self, *commands: Command) -> None:
-        """What an administrator wants, once somebody leads."""
+        """What an administrator wants, once a replica leads."""
         while self._coordinator is None or not self._coordinator.election.is_leader:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         for command in commands:
             await self._coordinator.apply(command)
 
     def moves(self) -> list[Move]:
-        """All moves it knows; none while nobody leads."""
+        """All moves it knows; none while no replica leads."""
         coordinator = self._coordinator
         if coordinator is None or not self.process.alive or not coordinator.election.is_leader:
             return []
         return list(coordinator.lead().state.moves.values())
 
     def stored_moves(self) -> list[Move]:
-        """All moves of its store, whoever leads."""
+        """All moves of its store, the leader."""
         rows = [StoredRow(key.table, key.key, value) for key, value in self.shelf.rows.items()]
         return list(state_of(rows).moves.values())
 
@@ -146,8 +146,8 @@ class SimCaller:
         if net.rng.random() >= net.weather.lost_request:
             loop.call_later(net.delay(), self._arrive, encoded, answer, context=NOWHERE)
         if net.rng.random() < net.weather.duplicate:
-            nobody: _Answer = loop.create_future()
-            loop.call_later(net.delay() * 3, self._arrive, encoded, nobody, context=NOWHERE)
+            unknown: _Answer = loop.create_future()
+            loop.call_later(net.delay() * 3, self._arrive, encoded, unknown, context=NOWHERE)
         try:
             return await answer
         finally:
@@ -179,7 +179,7 @@ def _settle(answer: _Answer, result: pb.ReportAck | ReportError) -> None:
         return
     if isinstance(result, ReportError):
         answer.set_exception(result)
-        # The caller may have died; nobody is to blame for not looking.
+        # The caller may have died; no party is to blame for not looking.
         answer.exception()
     else:
         answer.set_result(result)

@@ -52,7 +52,7 @@ class ProviderPlan:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """A cluster: its demand is drawn anew from its seed whenever it is needed."""
+    """A cluster: its demand is drawn again from its seed whenever it is needed."""
 
     name: str
     seed: int

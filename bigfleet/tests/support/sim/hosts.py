@@ -125,7 +125,7 @@ class Host:
             self._world.later(0.0, life.process.crash)
 
     def _died(self, process: Process, mounted: Mounted) -> None:
-        # Clusters come to the next life, or to one that waits already, and tell of dead nodes anew.
+        # Clusters come to the next life, or to one that waits already, and report dead nodes again.
         if self._world.phantoms_until:
             self._world.await_phantoms()
         self._world.trace.note(process.name, "dies")
@@ -140,7 +140,7 @@ class Host:
         self._world.board.hang_up(self.life.process)
 
     def go_away(self) -> None:
-        """Die, and stay so until somebody starts it."""
+        """Die, and stay so until it is started."""
         self._is_kept_down = True
         self.life.process.crash()
 
@@ -188,7 +188,7 @@ class Host:
         return wake
 
     def peace(self) -> None:
-        """Nobody waits for the worst of moments any more."""
+        """No caller waits for the worst of moments any more."""
         self.life.process.spare()
         self._mutations_until_crash = 0
         self._mounted.on_write = None

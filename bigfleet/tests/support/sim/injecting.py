@@ -56,7 +56,7 @@ class Injector:
         """Everything ends that has not."""
         for number in list(self._open):
             self._end(number)
-        self._world.network.mend_all()
+        self._world.network.repair_all()
 
     def _end(self, number: int) -> None:
         end = self._open.pop(number, None)
@@ -98,7 +98,7 @@ class Injector:
     def _cut(self, one: str, other: str) -> End:
         network = self._world.network
         network.cut(one, other)
-        return lambda: network.mend(one, other)
+        return lambda: network.repair(one, other)
 
     def break_streams(self, fault: Fault) -> End:
         """Sessions break: one, or all."""
@@ -158,7 +158,7 @@ class Injector:
         return end
 
     def clock_jump(self, fault: Fault) -> End:
-        """Somebody sets the shard's clock."""
+        """A person sets the shard's clock."""
         self._host(fault).clock.jump((fault.strength - 0.5) * 240.0)
         return None
 
@@ -239,7 +239,7 @@ class Injector:
         return self._habits(fault, listed=0.7 * fault.strength)
 
     def garbage_list(self, fault: Fault) -> End:
-        """Lists hold records nobody can use."""
+        """Lists hold records that cannot be used."""
         self._world.monitor.lied_to(fault.at + fault.seconds)
         return self._habits(fault, garbage="price" if fault.strength < 0.5 else "state")
 
@@ -252,7 +252,7 @@ class Injector:
         return None
 
     def retired_slots(self, fault: Fault) -> End:
-        """Slots that nobody uses leave the offerings."""
+        """Slots that no need uses leave the offerings."""
         provider = self._provider(fault)
         for slot in list(provider.slots.values()):
             if slot.state is S.SPECULATIVE and self._rng.random() < 0.2 * fault.strength:
@@ -286,7 +286,7 @@ class Injector:
     # -- clusters --------------------------------------------------------------------------------
 
     def bootstrap_errors(self, fault: Fault) -> End:
-        """The operator cannot render bootstrap data, or takes for ever."""
+        """The operator cannot render bootstrap data, or takes forever."""
         if fault.strength < 0.5:
             return self._behave(fault, bootstrap_error_rate=1.0)
         slow = replace(self._cluster(fault).behaviour.bootstrap_seconds, most=60.0)
@@ -333,7 +333,7 @@ class Injector:
         return end
 
     def second_operator(self, fault: Fault) -> End:
-        """Somebody else calls with this cluster's id, says Hello and nothing more."""
+        """Another client calls with this cluster's id, says Hello and nothing more."""
         return self._world.impostor(fault.target)
 
     def node_loss(self, fault: Fault) -> End:

@@ -45,7 +45,7 @@ class StepLimitError(SimulationError):
 
 
 class UnhandledError(SimulationError):
-    """A task or callback failed and nobody looked."""
+    """A task or callback failed and no task looked."""
 
 
 class SimTask(asyncio.Task[T]):
@@ -175,7 +175,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Cancelled timers are passed over when they are due."""
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """What nobody caught fails the run."""
+        """What no handler caught fails the run."""
         error = context.get("exception")
         text = str(context.get("message", "a callback failed"))
         failure = UnhandledError(f"{text}: {error!r}")
@@ -276,11 +276,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return "\n".join(f"  {_where(task)}" for task in tasks) or "  no tasks"
 
     def _dispose(self) -> None:
-        """Let go of what has not ended, so that nobody is told about it later."""
+        """Let go of what has not ended, so that no subscriber is told about it later."""
         everybody = [process.unfinished() for process in self._processes]
         for task in [*unfinished(self._tasks), *(task for tasks in everybody for task in tasks)]:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
-            # Clean-up wants to go on, and there is nobody left to whom its failures matter.
+            # Clean-up wants to go on, and there has no identity left to whom its failures matter.
             with contextlib.suppress(BaseException):
                 task.get_coro().close()
 

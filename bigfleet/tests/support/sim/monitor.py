@@ -1,13 +1,13 @@
 """What must hold at every step, checked where it would go wrong.
 
-    S1  a machine is bound to one cluster; nobody binds what is bound
+    S1  a machine is bound to one cluster; no shard binds what is bound
     S2  one mutation at a time is in flight for a machine
     S3  every order starts in the state its kind needs; the book claims no binding that never was
     S4  no mutation with an older token takes effect
     S5  no Reclaim and no Delete at the cost of a cluster that has not reported to this process;
         no Reclaim and no Preempt before every provider was heard
     S6  reclaims per cluster and window stay within the cap
-    S7  nothing is reclaimed while nobody asked for less and nothing went wrong, and no drain is
+    S7  nothing is reclaimed while no roll-up asked for less and nothing went wrong, and no drain is
         ordered and called off again and again
     S8  victims of a preemption have a lower priority than what they are taken for
     S13 what is sent to a provider was ordered, and bootstrap data is the one for this machine
@@ -44,7 +44,7 @@ KNOWN_AFTER: Final = 60.0
 FOR_ANOTHER_SHARD: Final = "another shard needs it"
 FLAPPING: Final = 10
 FLAPPING_SECONDS: Final = 60.0
-"""A drain that is ordered and called off more often than this is no decision."""
+"""A drain that is ordered and called off more often than this is not a decision."""
 _ACQUIRING: Final = frozenset({A.BOOTSTRAP, A.PROVISION})
 _ORDERED_BY: Final = {
     Kind.CREATE: frozenset({A.PROVISION}),
@@ -79,11 +79,11 @@ class Monitor:
         """Until every List that was made in good faith has come."""
         self.counts: dict[str, int] = {}
         self.ordered_count = 0
-        """Orders that are no releases."""
+        """Orders that are not releases."""
         self.last_order_at = 0.0
-        """When something was last ordered that is no release, or might yet be."""
+        """When something was last ordered that is not a release, or might yet be."""
         self.calm_since: float | None = None
-        """Since when nothing goes wrong; from then on nobody has an excuse."""
+        """Since when nothing goes wrong; from then on no party has an excuse."""
 
     # -- what clusters and faults do -------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class Monitor:
         self._sent[_token(request)] = flight
         known = self._ordered.get(request.machine_id, {})
         if not _ORDERED_BY[kind] & known.keys():
-            self._trace.broken("S13", f"{told}: nobody ordered it")
+            self._trace.broken("S13", f"{told}: no shard ordered it")
         if isinstance(request, pb.ConfigureRequest):
             blob = f"join {request.cluster_id} {request.machine_id}".encode()
             if id(process) in self._zombies:
@@ -250,7 +250,7 @@ class Monitor:
         self._marks[mark] = token
         is_late = self._sent.get(_token(request)) not in self._in_flight
         if isinstance(request, pb.ConfigureRequest) and is_late:
-            # Nobody waits for it any more: what was bound instead of it is too much now.
+            # No caller waits for it any more: what was bound instead of it is too much now.
             self.excuse(request.cluster_id, self._trace.now())
         if isinstance(request, pb.ConfigureRequest) and slot.cluster:
             self._trace.broken("S1", f"{told} for {request.cluster_id}: bound to {slot.cluster}")

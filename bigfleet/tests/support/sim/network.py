@@ -48,11 +48,11 @@ class Network:
         """Nothing passes between two ends."""
         self._cut.add(frozenset((one, other)))
 
-    def mend(self, one: str, other: str) -> None:
+    def repair(self, one: str, other: str) -> None:
         """It passes again."""
         self._cut.discard(frozenset((one, other)))
 
-    def mend_all(self) -> None:
+    def repair_all(self) -> None:
         """Everything passes, at its usual pace."""
         self._cut.clear()
         self.weather = Weather()

@@ -1,7 +1,7 @@
 """Every machine has one owner: checked whenever anybody's ownership or book changes.
 
-    S14  no two shards own a machine, or have it in their books; a machine that nobody owns is on
-         its way, and the disk of whoever gave it says so
+    S14  no two shards own a machine, or have it in their books; a machine that no shard owns is on
+         its way, and the disk of the shard that gave it says so
 
 Between two changes nothing can go wrong, so this is a check of every step. A shard that is down
 owns what its disk says.
@@ -84,7 +84,9 @@ class Owners:
         if len(found) > 1:
             self._world.trace.broken("S14", f"{machine.id} is owned by {' and '.join(found)}")
         if not found and not is_on_way:
-            self._world.trace.broken("S14", f"{machine.id} is lost: nobody owns it or gave it away")
+            self._world.trace.broken(
+                "S14", f"{machine.id} is lost: no shard owns it or gave it away"
+            )
 
     def booked(self, host: Host, machine_id: str) -> None:
         """A shard has a machine in its book that it did not have."""

@@ -42,7 +42,7 @@ class SimClock:
         return self._loop.time()
 
     def jump(self, seconds: float) -> None:
-        """Somebody sets the wall clock."""
+        """A person sets the wall clock."""
         self._offset += int(seconds * NANO)
 
 

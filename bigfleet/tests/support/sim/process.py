@@ -50,7 +50,7 @@ class Process:
         return self.life is not Life.DEAD
 
     def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[Any]:
-        """Start a task that belongs to this process, whoever asks for it."""
+        """Start a task that belongs to this process, whichever task starts it."""
         context = contextvars.copy_context()
         context.run(PROCESS.set, self)
         loop = asyncio.get_running_loop()

@@ -214,7 +214,7 @@ class ModelProvider:
             return
         if error:
             if kind is Kind.CREATE and error.startswith("Timeout"):
-                # Half done: there is a host, and nobody was told.
+                # Half done: there is a host, and no caller was told.
                 slot.host = self._host(slot)
             self._fail(slot, error)
             return

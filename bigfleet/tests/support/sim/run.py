@@ -134,7 +134,7 @@ async def _story(world: World) -> None:
         before, moves = world.monitor.ordered_count, _moves(world)
         await asyncio.sleep(REST_SECONDS)
         after = world.monitor.ordered_count
-        # A shortfall that grows old may still be met by another shard, which is no disturbance.
+        # A shortfall that grows old may still be met by another shard, which is not a disturbance.
         if after != before and _moves(world) == moves:
             trace.broken("L3", f"{after - before} orders although nothing changes")
         await _stop(world)
@@ -143,7 +143,7 @@ async def _story(world: World) -> None:
 
 
 async def _settle(world: World) -> None:
-    """Wait until everything has come right, which must not take for ever."""
+    """Wait until everything has come right, which must not take forever."""
     loop = world.loop
     latest = loop.time() + MOST_PEACE_SECONDS * len(world.hosts)
     await asyncio.sleep(LEAST_PEACE_SECONDS)

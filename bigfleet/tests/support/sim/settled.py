@@ -5,7 +5,7 @@
     S9   no row is unmet while a lower one holds a machine that would serve it
     S10  a gang is in one place
     S11  a cluster whose rows are all met has machines enough for all of them
-    S14  every machine has one owner, no move between shards is under way and nobody holds one
+    S14  every machine has one owner, no move between shards is under way and no shard holds one
 
 The truth is the models': providers for machines, clusters for demand. With several shards, each is
 held against the machines that are its own and the clusters that call it.
@@ -174,7 +174,7 @@ class Settled:
             dead = [node for node in there if not node.ready]
             is_outage = len(dead) >= OUTAGE_LEAST and len(dead) > OUTAGE_SHARE * len(there)
             if dead and not is_outage:
-                yield f"{dead[0].machine_id} is no Ready node of {name}, and still its machine"
+                yield f"{dead[0].machine_id} is not a Ready node of {name}, and still its machine"
 
     # -- L1 --------------------------------------------------------------------------------------
 

@@ -166,7 +166,7 @@ class Life:
 
     def _owns(self, moved: frozenset[str] | None) -> None:
         told = "all" if moved is None else ", ".join(sorted(moved))
-        self._world.trace.note(self.process.name, f"looks anew whose is {told}")
+        self._world.trace.note(self.process.name, f"looks again whose is {told}")
         if self.host.life is self:
             self._world.owners.changed(moved)
 

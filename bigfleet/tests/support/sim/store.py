@@ -1,7 +1,7 @@
 """A coordinator's store without a disk: rows that outlive it, and one leadership at a time.
 
 Every call takes a while before and after it takes effect, so that a coordinator may die with a
-write of unknown fate. Whoever campaigns last leads: an older leader cannot write any more.
+write of unknown fate. The last to campaign leads: an older leader cannot write any more.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SimStore:
         await self._pass_time()
 
     async def campaign(self, address: str) -> Leadership:
-        """Lead from now on; nobody else does any more."""
+        """Lead from now on; no other does any more."""
         await self._pass_time()
         shelf = self._shelf
         if shelf.leadership is not None:
@@ -112,7 +112,7 @@ class SimStore:
         await asyncio.Event().wait()
 
     async def snapshot(self, leadership: Leadership) -> Snapshot:
-        """Nobody asks for one here."""
+        """No cluster asks for one here."""
         raise SnapshotMissingError("nothing is exported in a simulation")
 
     async def close(self) -> None:

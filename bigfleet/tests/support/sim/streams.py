@@ -41,12 +41,12 @@ class Switchboard:
         process.at_death(lambda: self._died(name, process))
 
     async def dial(self, caller: str, name: str) -> OperatorEnd:
-        """Open a stream to a shard. Where nobody answers, the first use of it says so."""
+        """Open a stream to a shard. Where no process answers, the first use of it says so."""
         await asyncio.sleep(self.network.delay())
         found = self._listeners.get(name)
         if found is None or not found[0].alive or self.network.is_cut(caller, name):
             connection = Connection(self.network, caller, name, None)
-            connection.break_now("UNAVAILABLE", f"nobody answers at {name}")
+            connection.break_now("UNAVAILABLE", f"no process answers at {name}")
             return OperatorEnd(connection)
         server, serve = found
         connection = Connection(self.network, caller, name, server)
@@ -140,7 +140,7 @@ class Pipe(Generic[T]):
             self._ended = True
 
     def stop(self) -> None:
-        """Nobody reads any more."""
+        """No reader is left."""
         self._stopped = True
         self._wake_all()
 
@@ -260,7 +260,7 @@ class OperatorEnd:
             raise self._closed() from error
 
     async def send_bytes(self, frame: bytes) -> None:
-        """Bytes for the shard; what is no message breaks the stream, as it does with gRPC."""
+        """Bytes for the shard; what is not a message breaks the stream, as it does with gRPC."""
         try:
             message = pb.OperatorMessage.FromString(frame)
         except DecodeError as error:

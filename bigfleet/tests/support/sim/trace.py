@@ -1,7 +1,7 @@
 """What happened, in order: a digest of everything, and the last events in words.
 
 The same seed and the same code give the same digest. A broken invariant is noted here as well and
-stops the run at the end of the step in which it was found, whoever was on the stack.
+stops the run at the end of the step in which it was found, whatever was on the stack.
 """
 
 from __future__ import annotations

@@ -43,12 +43,12 @@ __all__ = ["REGION", "Build", "Mounted", "ShardLife", "TrueClock", "World"]
 
 REGION: Final = "r1"
 PHANTOM_SECONDS: Final = 1020.0
-"""By then a machine whose node died counts for nobody, and what that leads to has begun: 900 s
+"""By then a machine whose node died counts for no need, and what that leads to has begun: 900 s
 after its cluster told, which may have to notice first that its shard died, and to come back."""
 
 
 class TrueClock(SimClock):
-    """The clock nobody sets."""
+    """The clock that is never set."""
 
     def in_seconds(self, seconds: float) -> int:
         """A time to come, in Unix nanoseconds."""
@@ -84,7 +84,7 @@ class World:
         """Until then a node that died may still count as a machine that serves."""
 
     def await_phantoms(self) -> None:
-        """Nodes died, or a shard that will hear of dead ones begins to count the time anew."""
+        """Nodes died, or a shard that will hear of dead ones begins to count the time again."""
         self.phantoms_until = max(self.phantoms_until, self.loop.time() + PHANTOM_SECONDS)
 
     def rng(self, name: str) -> Random:
@@ -207,7 +207,7 @@ class World:
         workload.on_change.append(changed)
 
     def impostor(self, cluster: str) -> Callable[[], None]:
-        """Somebody calls with a cluster's id and says nothing but Hello."""
+        """A client calls with a cluster's id and says nothing but Hello."""
 
         async def pretend() -> None:
             line = await self.board.dial(cluster, self.plan.shard_of(cluster))

@@ -13,7 +13,7 @@ from commandline import run
         ("--coordinator", "c-1:99999", "write host:port"),
         ("--shard", ":7780", "write host:port"),
         ("--shard-http", "s-1=nowhere", "write host:port"),
-        ("--shard-http", "nobody", "write name=address"),
+        ("--shard-http", "unknown", "write name=address"),
         ("--prometheus", "nope", "write http://host:port"),
         ("--prometheus", "http://:9090", "write http://host:port"),
         ("--prometheus", "http://host:port", "write http://host:port"),

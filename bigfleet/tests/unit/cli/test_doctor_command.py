@@ -74,7 +74,7 @@ def test_the_engine_is_looked_for_where_it_is_kept(
     assert (empty.verdict, str(tmp_path) in empty.text) == (FindingKind.NOTE, True)
 
 
-def test_a_port_that_somebody_has_is_worth_a_note() -> None:
+def test_a_port_that_is_taken_is_worth_a_note() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -89,7 +89,7 @@ def test_a_store_that_is_no_store_is_wrong(tmp_path: Path) -> None:
     path.touch()
     (empty,) = here.store(path)
     assert (empty.verdict, "restore" in empty.remedy) == (FindingKind.WRONG, True)
-    path.write_bytes(b"this is no database, and it is long enough to be looked at" * 40)
+    path.write_bytes(b"this is not a database, and it is long enough to be looked at" * 40)
     (found,) = here.store(path)
     assert found.verdict is FindingKind.WRONG
     assert "restore" in found.remedy
@@ -120,8 +120,8 @@ async def test_a_provider_that_serves_is_fine_and_one_that_is_gone_is_not() -> N
     async with await FakeProvider.start(listen=True, seed_count=1) as fake:
         found = [f async for f in look_at_fleet([], [], [fake.site], None)]
         assert verdicts(found, f"Provider {fake.site.name}") == ["fine"]
-    nobody = provider_site("127.0.0.1:1")
-    gone = [f async for f in look_at_fleet([], ["127.0.0.1:1"], [nobody], None)]
+    unknown = provider_site("127.0.0.1:1")
+    gone = [f async for f in look_at_fleet([], ["127.0.0.1:1"], [unknown], None)]
     assert [f.verdict for f in gone] == [FindingKind.WRONG, FindingKind.WRONG]
     assert {f.text for f in gone} == {"127.0.0.1:1: no process listens there"}
 
@@ -179,7 +179,7 @@ async def test_missing_kinds_and_missing_rights_are_named() -> None:
     assert (refused.verdict, refused.text) == (FindingKind.WRONG, "may not create pods/eviction")
 
 
-async def test_a_cluster_nobody_can_find_is_wrong(tmp_path: Path) -> None:
+async def test_a_cluster_that_cannot_be_found_is_wrong(tmp_path: Path) -> None:
     found = [f async for f in cluster.look_at_cluster(str(tmp_path / "none"), "")]
     assert [f.verdict for f in found] == [FindingKind.WRONG]
 

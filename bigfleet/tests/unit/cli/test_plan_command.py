@@ -113,7 +113,7 @@ def test_the_drawer_of_a_met_need_says_where_its_machines_come_from(gpus: str) -
     ("content", "complaint"),
     [
         ('{"machines": [{"price": -1}]}', "machines[0].price: -1 is out of range"),
-        ('{"machines": [{"price": NaN}]}', "machines[0].price: NaN is no finite number"),
+        ('{"machines": [{"price": NaN}]}', "machines[0].price: NaN is not a finite number"),
         ('{"machines": [{"colour": 1}]}', "machines[0].colour: unknown key with value 1"),
         ('{"machines": [{"count": 2}, {"start": 1}]}', "machine 'm-0000001' is already one of"),
         ('{"machines": [{"allocatable": {"cpu": "4x"}}]}', "'4x' is not a quantity"),

@@ -130,7 +130,7 @@ async def test_picks_are_handed_on_and_none_means_none_to_give(
     assert all(one.is_accepted for one in listener.heard)
 
 
-async def test_acks_nobody_waits_for_are_ignored(fleet: Fleet, listener: Listener) -> None:
+async def test_acks_no_caller_waits_for_are_ignored(fleet: Fleet, listener: Listener) -> None:
     give(fleet)
     other = Ack(instruction_id="another", outcome=Ack.OUTCOME_ACCEPTED)
     assert await told(fleet, other) == ["m-1/pick"]

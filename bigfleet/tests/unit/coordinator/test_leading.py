@@ -64,7 +64,7 @@ async def test_a_follower_names_the_leader_and_takes_over_with_everything() -> N
         await until(
             lambda: two.coordinator.election.is_leader or one.coordinator.election.is_leader
         )
-        # Whoever won: the other one knows it, and nothing acknowledged is lost.
+        # The winner: the other one knows it, and nothing acknowledged is lost.
         winner, loser = (two, one) if two.coordinator.election.is_leader else (one, two)
         await until(lambda: loser.value("raft_term") == 2)
         answer = await winner.report("s-1", shard_epoch=1, cycle=1)
@@ -158,7 +158,7 @@ def test_a_store_that_is_away_is_asked_less_and_less_often_and_not_by_all_at_onc
 
         async def away() -> None:
             at.append(asyncio.get_running_loop().time())
-            raise StoreUnavailableError("nobody answers")
+            raise StoreUnavailableError("no process answers")
 
         fleet.store.open = away  # type: ignore[method-assign]
         async with running(fleet):
@@ -209,7 +209,7 @@ async def test_soft_state_of_a_shard_that_turns_out_to_be_removed_goes_too(fleet
     assert fleet.value("shard_report_age_seconds", shard="s-2") is None
 
 
-async def test_somebody_elses_write_is_read_and_built_upon(fleet: Fleet) -> None:
+async def test_another_clients_write_is_read_and_built_upon(fleet: Fleet) -> None:
     shared = fleet.store.shared
     shared.revision += 1
     await fleet.coordinator.apply(AssignDomain("zone", "a", "s-1"))

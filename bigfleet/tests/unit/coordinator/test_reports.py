@@ -44,7 +44,7 @@ async def test_the_first_report_registers(fleet: Fleet) -> None:
     assert registered(fleet) == {"s-1": "s-1:7780"}
 
 
-async def test_a_new_address_registers_anew_and_keeps_everything(fleet: Fleet) -> None:
+async def test_a_new_address_registers_again_and_keeps_everything(fleet: Fleet) -> None:
     await fleet.report("s-1", known_clusters=["c-1"])
     await fleet.coordinator.apply(AssignDomain("zone", "a", "s-1"))
     before = listings.shards(fleet.coordinator.lead()).shards[0].registered_at_unix_ns

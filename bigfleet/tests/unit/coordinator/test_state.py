@@ -205,7 +205,7 @@ def test_a_move_is_the_same_after_it_was_stored() -> None:
         (StoredRow("domains", "alone", b'"s-1"'), "cannot be read"),
     ],
 )
-def test_a_row_nobody_can_read_is_named(row: StoredRow, words: str) -> None:
+def test_a_row_that_cannot_be_read_is_named(row: StoredRow, words: str) -> None:
     with pytest.raises(CorruptRowError, match=words):
         state_of([row])
 

@@ -32,7 +32,7 @@ def test_machines_of_different_size_are_compared_by_cost_per_useful_unit() -> No
     assert decide(fleet, [need(cpu=4, unit=1)]).serves() == {"m-1"}
 
 
-def test_one_large_machine_goes_before_small_ones_that_are_dearer_together() -> None:
+def test_one_large_machine_goes_before_small_ones_that_are_costlier_together() -> None:
     small = [machine(f"m-{i}", cpu=4, price=1.5) for i in range(2)]
     fleet = [*small, machine("m-large", cpu=8, price=2.0)]
     assert decide(fleet, [need(cpu=8, unit=1)]).serves() == {"m-large"}
@@ -135,8 +135,8 @@ def test_a_spend_limit_counts_what_elastic_capacity_costs_already(limit: float, 
 
 def test_a_spend_limit_holds_whatever_prices_add_up_to() -> None:
     row = need(cpu=16, unit=4)
-    dear = [serving(f"m-dear-{i}", row, price=9e12) for i in range(2)]
-    outcome = decide([*dear, *two()], [row], Policy(spend_limit_micro=10_000_000))
+    expensive = [serving(f"m-expensive-{i}", row, price=9e12) for i in range(2)]
+    outcome = decide([*expensive, *two()], [row], Policy(spend_limit_micro=10_000_000))
     assert outcome.does == {}
     assert outcome.reason() is Reason.SPEND_LIMIT
 
@@ -249,16 +249,19 @@ def test_what_turns_out_redundant_is_given_back_though_the_skew_wanted_it_first(
 def test_a_domain_waits_for_the_others_while_its_machines_are_the_cheapest() -> None:
     row = spread(12)
     cheap = [machine(f"m-{i}", zone="z-1", price=1) for i in range(3)]
-    fleet = [*cheap, machine("m-dear", zone="z-2", price=9)]
-    assert decide(fleet, [row]).serves() == {"m-0", "m-1", "m-dear"}
+    fleet = [*cheap, machine("m-expensive", zone="z-2", price=9)]
+    assert decide(fleet, [row]).serves() == {"m-0", "m-1", "m-expensive"}
 
 
 def test_of_idle_machines_alike_the_one_that_was_cheap_to_reclaim_is_spent_first() -> None:
-    dear, cheap = need(A, group="dear", reclamation=9), need(A, group="cheap", reclamation=2)
+    expensive, cheap = (
+        need(A, group="expensive", reclamation=9),
+        need(A, group="cheap", reclamation=2),
+    )
     fleet = [
-        machine("m-1", serves=dear),
+        machine("m-1", serves=expensive),
         machine("m-2", serves=cheap),
-        machine("m-3", serves=replace(dear, group="other")),
+        machine("m-3", serves=replace(expensive, group="other")),
     ]
     row = need(B, cpu=8, unit=4)
     assert decide(fleet, [row]).serves() == {"m-1", "m-2"}

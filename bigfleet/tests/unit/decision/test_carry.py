@@ -53,7 +53,7 @@ def test_a_clock_that_is_set_makes_nothing_older_or_younger(by: int) -> None:
     assert carry.backed_off(now) == frozenset()
 
 
-def test_a_create_that_succeeds_starts_the_waits_anew_for_that_offering_alone() -> None:
+def test_a_create_that_succeeds_starts_the_waits_again_for_that_offering_alone() -> None:
     carry = Carry().with_stock_out(OFFERING, 0).with_stock_out(OFFERING, 0).with_stock_out(OTHER, 0)
     carry = carry.with_stock(OFFERING)
     assert carry.cooling(0) == {OTHER}

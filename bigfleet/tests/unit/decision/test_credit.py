@@ -85,7 +85,7 @@ def test_orphans_are_claimed_before_what_other_needs_left_over() -> None:
     assert outcome.does == {"m-2": K.RECLAIM}
 
 
-def test_a_claim_of_another_needs_machine_stamps_it_anew() -> None:
+def test_a_claim_of_another_needs_machine_stamps_it_again() -> None:
     row = need(group="poor")
     outcome = decide([serving("m-1", need(group="gone"), sequence=5)], [row])
     stamp = outcome.stamp("m-1")

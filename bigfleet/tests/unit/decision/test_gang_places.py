@@ -130,7 +130,7 @@ def test_what_a_gang_can_credit_is_not_counted_again_as_what_might_yield() -> No
 
 
 @pytest.mark.parametrize("picky", [(0, 2), (1,)])
-def test_a_type_of_gang_that_gets_its_slot_back_counts_anew(
+def test_a_type_of_gang_that_gets_its_slot_back_counts_again(
     picky: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(buffers, "_SLOTS_BYTES", 0)

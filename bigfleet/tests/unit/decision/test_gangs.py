@@ -143,8 +143,8 @@ def test_gangs_of_one_machine_each_fold_into_one_plain_need() -> None:
 def test_gangs_that_fold_are_spread_no_more_than_gangs_that_do_not() -> None:
     rows = [need(cpu=8, unit=4, same=RACK, spread=(ZONE, 1), group=f"g-{i}") for i in range(3)]
     fleet = [machine(f"m-{i}", cpu=8, rack=f"r-{i}", zone="z-1") for i in range(3)]
-    dear = machine("m-far", cpu=8, rack="r-9", zone="z-2", price=9.0)
-    assert set(decide([*fleet, dear], rows).does) == {"m-0", "m-1", "m-2"}
+    expensive = machine("m-far", cpu=8, rack="r-9", zone="z-2", price=9.0)
+    assert set(decide([*fleet, expensive], rows).does) == {"m-0", "m-1", "m-2"}
 
 
 def test_what_a_fold_cannot_place_on_whole_machines_is_served_as_gangs() -> None:
@@ -188,7 +188,7 @@ def test_a_gang_without_a_place_shows_since_when() -> None:
     assert decide(rack("r-1", 2), [gang()]).plan.verdicts.homeless_since[0] == 0
 
 
-def test_when_folded_gangs_become_fewer_the_dearest_machines_are_given_up() -> None:
+def test_when_folded_gangs_become_fewer_the_costliest_machines_are_given_up() -> None:
     rows = [gang(cpu=8, group=f"g-{i}") for i in range(3)]
     fleet = [
         serving(f"m-{i}", rows[i], cpu=8, rack=f"r-{i}", price=price, sequence=i + 1)

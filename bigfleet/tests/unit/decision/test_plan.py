@@ -146,7 +146,7 @@ def test_workers_propose_for_rows_that_depend_on_free_machines_alone() -> None:
     fleet = [machine(f"m-{i}") for i in range(4)]
     rows = [need(group=f"g-{i}") for i in range(3)]
     counters = decide(fleet, rows, Policy(workers=2)).plan.counters
-    # Proposed on one view, all three wanted the same machine: two were computed anew.
+    # Proposed on one view, all three wanted the same machine: two were computed again.
     assert (counters.proposals, counters.conflicts, counters.recomputed) == (3, 2, 2)
     waiting = [*rows, need(group="g-9", same=RACK)]
     assert decide(fleet, waiting, Policy(workers=2)).plan.counters.proposals == 3
@@ -180,7 +180,7 @@ def test_proposals_for_different_machines_hold_side_by_side() -> None:
     assert [outcome.serves(i) for i in range(3)] == [{f"m-{i}", f"m-{i + 3}"} for i in range(3)]
 
 
-def test_nobody_looks_for_victims_while_everybody_is_served(
+def test_no_need_looks_for_victims_while_everybody_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(engine, "victims_of", lambda *_: pytest.fail("looked for victims"))

@@ -51,7 +51,7 @@ def test_what_was_taken_goes_back_where_a_machine_that_moves_is_enough() -> None
     assert outcome.satisfied(1)
 
 
-def test_of_what_was_taken_only_the_dearest_goes_back_where_the_rest_is_needed() -> None:
+def test_of_what_was_taken_only_the_costliest_goes_back_where_the_rest_is_needed() -> None:
     low = need(A, cpu=4, unit=1, priority=10, group="low")
     high = need(A, cpu=6, unit=1, priority=1000, group="high")
     small = [machine(f"m-{i}", cpu=2, price=price) for i, price in enumerate((3.0, 1.0))]
@@ -164,9 +164,9 @@ def test_the_greatest_priority_gap_makes_the_best_victim() -> None:
 def test_cheaper_penalties_and_faster_drains_make_better_victims() -> None:
     high = need(A, priority=1000)
     for worth in ({"interruption": 9}, {"reclamation": 9}):
-        dear, cheap = need(B, group="x", **worth), need(B, group="y")  # type: ignore[arg-type]
-        fleet = [serving("m-1", dear), serving("m-2", cheap)]
-        assert decide(fleet, [dear, cheap, high]).does == {"m-2": K.PREEMPT}
+        expensive, cheap = need(B, group="x", **worth), need(B, group="y")  # type: ignore[arg-type]
+        fleet = [serving("m-1", expensive), serving("m-2", cheap)]
+        assert decide(fleet, [expensive, cheap, high]).does == {"m-2": K.PREEMPT}
     low = need(B, cpu=8, unit=4)
     fleet = [serving("m-1", low), serving("m-2", low, zone="z-2")]
     quick = Carry().with_drain(("p", "t4", "z-2", CapacityType.ON_DEMAND), 2.0)

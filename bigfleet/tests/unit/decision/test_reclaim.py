@@ -1,4 +1,4 @@
-"""Reclaim and release: what nobody claims is given back, gently, and owned hardware never."""
+"""Reclaim and release: what no need claims is given back, gently, and owned hardware never."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_a_node_marked_do_not_disrupt_is_not_reclaimed() -> None:
     assert decide(fleet, [need(B, cpu=8)]).does == {"m-2": K.RECLAIM}
 
 
-def test_empty_nodes_go_first_then_the_fewest_pods_then_the_dearest() -> None:
+def test_empty_nodes_go_first_then_the_fewest_pods_then_the_costliest() -> None:
     fleet = [
         serving("m-1", GONE, pods=3),
         serving("m-2", GONE),

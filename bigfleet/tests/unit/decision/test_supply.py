@@ -20,7 +20,7 @@ def test_bound_and_created_machines_count_and_nothing_else_is_acquired() -> None
     assert outcome.does == {}
 
 
-def test_failed_draining_and_deleting_machines_count_for_nobody() -> None:
+def test_failed_draining_and_deleting_machines_count_for_no_need() -> None:
     row = need()
     fleet = [
         machine("m-1", S.FAILED, serves=row),
@@ -100,7 +100,7 @@ def test_a_reserved_machine_waits_for_an_unmet_need_that_came_before() -> None:
 # -- leaving ---------------------------------------------------------------------------------
 
 
-def test_a_leaving_machine_counts_for_nobody_but_may_be_kept_by_its_old_need() -> None:
+def test_a_leaving_machine_counts_for_no_need_but_may_be_kept_by_its_old_need() -> None:
     row = need()
     outcome = decide([serving("m-1", row, leaving=True)], [row])
     assert outcome.does == {"m-1": K.KEEP}
@@ -194,7 +194,7 @@ def test_a_cluster_whose_nodes_all_look_dead_loses_none_that_is_its_outage() -> 
     fleet = [serving(f"m-{i}", row, not_ready_for=1000) for i in range(3)]
     fleet += [serving(f"m-{i}", row) for i in range(3, 9)]
     assert decide([*fleet, machine("m-x")], [row]).does == {}
-    # Exactly 30 %, or fewer than three, is no outage.
+    # Exactly 30 %, or fewer than three, is not an outage.
     tenth = [*fleet, serving("m-9", row)]
     assert not decide(tenth, [replace(row, aggregate={"cpu": 40_000})]).satisfied()
     two = [replace(fleet[0], not_ready_since_ns=0), *fleet[1:]]

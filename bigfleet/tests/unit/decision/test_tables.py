@@ -1,4 +1,4 @@
-"""One scale per resource: whole units where nobody asks for fractions, and no overflow."""
+"""One scale per resource: whole units where no cluster asks for fractions, and no overflow."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_what_so_large_a_row_lacks_and_is_freed_for_it_is_told_exactly() -> None
     assert outcome.plan.freed(outcome.row()) == {"memory": 10 * EXA}
 
 
-def test_what_a_place_offers_fits_although_somebody_asks_for_half_a_byte() -> None:
+def test_what_a_place_offers_fits_although_a_need_asks_for_half_a_byte() -> None:
     # 80 machines of 140 TB each in one rack: in milli-bytes their sum would not fit 64 bits.
     fleet = [
         replace(machine(f"m-{i:02d}", rack="r-1" if i < 80 else "r-2"), resources={

@@ -97,7 +97,7 @@ def test_a_decision_that_is_cancelled_at_any_step_raises_and_leaves_no_trace() -
 
 
 class WordThatIsSetAfter(CancelWord):
-    """Somebody sets it when it has been looked at so often."""
+    """It is set when it has been looked at so often."""
 
     def __init__(self, looks: int) -> None:
         super().__init__()

@@ -55,7 +55,7 @@ def test_stamps_are_given_and_taken_away(inventory: Inventory) -> None:
     assert [m.stamp for m in machines(inventory)] == [stamp(7), None, None, None]
 
 
-def test_machines_leave_for_somebody_or_nobody_and_may_stay(inventory: Inventory) -> None:
+def test_machines_leave_for_a_need_or_for_none_and_may_stay(inventory: Inventory) -> None:
     identity = inventory.snapshot().symbols.identity(stamp(0))
     inventory.set_leaving(ROWS, np.array([identity, -1]), since_ns=5)
     columns = inventory.snapshot()

@@ -182,7 +182,7 @@ def test_racks_are_a_column_and_do_not_multiply_classes(inventory: Inventory) ->
     assert columns.topology[RACK][6] == -1
 
 
-def test_a_topology_label_nobody_has_costs_no_column(inventory: Inventory) -> None:
+def test_a_topology_label_that_no_machine_has_costs_no_column(inventory: Inventory) -> None:
     inventory.put(machine("m-1"))
     assert not inventory.snapshot().topology
     inventory.put(machine("m-2", labels={DEFAULT_TOPOLOGY_KEYS[-1]: "host-2"}))
@@ -241,7 +241,7 @@ def test_freed_slots_are_used_again_after_a_label_was_taken_out() -> None:
     assert [inventory.get(f"m-{i:03}") for i in range(5)] == hosts(5)
 
 
-def test_names_of_values_nobody_has_any_more_are_dropped(inventory: Inventory) -> None:
+def test_names_of_values_that_no_machine_has_any_more_are_dropped(inventory: Inventory) -> None:
     inventory.put_many([machine("m-1", labels={RACK: "kept"}), machine("m-2", labels={})])
     before = inventory.snapshot()
     for i in range(1200):

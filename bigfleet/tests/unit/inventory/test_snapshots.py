@@ -1,4 +1,4 @@
-"""Snapshots: cheap to take, and as they were for as long as somebody holds them."""
+"""Snapshots: cheap to take, and as they were for as long as they are held."""
 
 import gc
 
@@ -38,7 +38,7 @@ def test_a_snapshot_does_not_see_later_changes(inventory: Inventory) -> None:
     assert [after.ids[row] for row in after.order] == ["a", "m-0", "m-2", "m-3"]
 
 
-def test_nobody_can_write_into_a_snapshot(inventory: Inventory) -> None:
+def test_a_snapshot_cannot_be_written_into(inventory: Inventory) -> None:
     columns = inventory.snapshot()
     arrays = [value for value in vars(columns).values() if isinstance(value, np.ndarray)]
     arrays += [*columns.topology.values(), columns.classes.price, columns.classes.whole]

@@ -72,7 +72,7 @@ async def test_an_eviction_is_answered_in_one_word(
     assert len(api.seen) == 1
 
 
-async def test_a_pod_under_two_budgets_is_blocked_and_holds_nobody_up(api: ApiServer) -> None:
+async def test_a_pod_under_two_budgets_is_blocked_and_holds_up_no_other(api: ApiServer) -> None:
     words = "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
     async with client_of(api) as client:
         api.on("POST", EVICT, refuses(500, message=f"{words}not support."))
@@ -112,7 +112,7 @@ async def test_deleting_what_is_gone_is_no_error(api: ApiServer) -> None:
     assert api.seen[0].json["preconditions"] == {"uid": "u"}
 
 
-async def test_a_change_starts_over_when_somebody_else_wrote_first(api: ApiServer) -> None:
+async def test_a_change_starts_over_when_another_client_wrote_first(api: ApiServer) -> None:
     path = "/api/v1/nodes/n"
     async with client_of(api) as client:
         api.on("GET", path, *(says(pod("n", version)) for version in (1, 2, 3)))

@@ -117,7 +117,7 @@ def test_a_token_is_read_again_when_it_was_replaced(tmp_path: Path) -> None:
     fresh.replace(path)
     assert token() == "two"
     path.unlink()
-    assert token() == "two", "a moment without a file is no reason to stop"
+    assert token() == "two", "a moment without a file is not a reason to stop"
 
 
 def test_without_any_configuration_the_remedy_is_named(

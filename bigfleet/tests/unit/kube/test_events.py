@@ -44,7 +44,7 @@ async def recording(api: ApiServer, clock: HastyClock) -> AsyncIterator[EventRec
 async def test_an_event_says_what_happened_to_whom(api: ApiServer) -> None:
     api.on("POST", PATH, OK)
     async with recording(api, HastyClock()) as recorder:
-        recorder.warn(POD, "BadPenalty", "the annotation is no quantity")
+        recorder.warn(POD, "BadPenalty", "the annotation is not a quantity")
         await api.until(lambda: len(api.seen) == 1)
     sent = api.seen[0].json
     assert (sent["type"], sent["reason"], sent["count"]) == ("Warning", "BadPenalty", 1)
@@ -74,7 +74,7 @@ async def test_the_same_words_are_one_event_that_is_counted(api: ApiServer) -> N
     assert api.seen[1].json["count"] == 52
 
 
-async def test_an_event_that_has_expired_is_written_anew(api: ApiServer) -> None:
+async def test_an_event_that_has_expired_is_written_again(api: ApiServer) -> None:
     clock = MovedClock()
     api.on("POST", PATH, OK)
     async with recording(api, clock) as recorder:

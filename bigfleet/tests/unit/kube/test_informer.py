@@ -267,7 +267,7 @@ async def test_a_server_that_hangs_up_at_once_is_not_asked_again_at_once(api: Ap
         assert sum(follower.clock.slept) > 5
 
 
-async def test_a_handlers_mistake_is_nobody_elses(api: ApiServer) -> None:
+async def test_a_handlers_mistake_is_no_other_handlers(api: ApiServer) -> None:
     api.on("GET", PATH, lists(pod("a", 1), pod("b", 1), version=10), hangs)
 
     def clumsy(change: Change[Object]) -> None:

@@ -74,7 +74,7 @@ async def test_a_deadline_names_the_last_trouble() -> None:
             await client.get(PODS, "a", "ns", deadline=0.2)
 
 
-async def test_nobody_at_the_address_is_unreachable_by_the_deadline() -> None:
+async def test_no_process_at_the_address_is_unreachable_by_the_deadline() -> None:
     config = ClusterConfig("http://127.0.0.1:9")
     async with KubeClient.connect(config) as client:
         with pytest.raises(DeadlineError, match="Cannot connect"):

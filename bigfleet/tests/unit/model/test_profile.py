@@ -109,7 +109,7 @@ def test_a_priority_fits_in_32_bits(priority: int) -> None:
         Profile.of(priority=priority)
 
 
-def test_a_spread_nobody_could_keep_is_refused() -> None:
+def test_a_spread_that_cannot_be_kept_is_refused() -> None:
     with pytest.raises(SpreadError, match="use 1 or more"):
         Spread("zone", 0)
     with pytest.raises(SpreadError, match="name the topology label"):

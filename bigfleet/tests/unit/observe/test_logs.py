@@ -22,7 +22,7 @@ def written(form: str = "text", level: str = "info") -> io.StringIO:
 def test_structlogs_loggers_write_the_same_lines() -> None:
     file = written()
     structlog.get_logger().warning("watch interrupted", resource="pods", name="x", again_in=0.5)
-    structlog.get_logger().debug("nobody wants to know")
+    structlog.get_logger().debug("no reader wants this")
     assert re.fullmatch(
         r"\S+ WARN watch interrupted resource=pods again_in=0.5 name_=x\n", file.getvalue()
     )
@@ -96,7 +96,7 @@ def test_an_exception_is_a_key_in_json() -> None:
 
 def test_levels_below_the_chosen_one_are_silent() -> None:
     file = written(level="warn")
-    log.info("nobody reads this")
+    log.info("no person reads this")
     assert file.getvalue() == ""
 
 

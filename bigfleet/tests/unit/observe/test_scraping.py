@@ -1,4 +1,4 @@
-"""A page gives way to cycles between its bites, but not for ever."""
+"""A page gives way to cycles between its bites, but not forever."""
 
 import threading
 

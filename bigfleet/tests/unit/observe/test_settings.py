@@ -80,9 +80,9 @@ def test_an_unknown_key_is_named_with_what_was_meant(
     path = tmp_path / "settings.yaml"
     path.write_text("name: x\nintervall: 3s\n")
     assert refusal({}, path) == (
-        f"intervall is no key of settings file {path}: did you mean interval?"
+        f"intervall is not a key of settings file {path}: did you mean interval?"
     )
-    assert refusal({"name": "x", "cuont": 1}) == "--cuont is no flag: did you mean --count?"
+    assert refusal({"name": "x", "cuont": 1}) == "--cuont is not a flag: did you mean --count?"
     monkeypatch.setenv("BIGFLEET_INTERVALL", "3s")
     assert refusal({"name": "x"}) == (
         "BIGFLEET_INTERVALL is not a setting: did you mean BIGFLEET_INTERVAL?"

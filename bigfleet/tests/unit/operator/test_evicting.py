@@ -36,7 +36,7 @@ class SlowApiServer:
 
 class Counts:
     def evicted(self, outcome: str) -> None:
-        """Nobody counts here."""
+        """No metric counts here."""
 
 
 def stopped_after(seconds: float, server: SlowApiServer) -> float:
@@ -67,14 +67,14 @@ def test_an_eviction_on_its_way_arrives_although_its_drain_is_stopped(
     assert server.outcomes == ["answered"]
 
 
-def test_an_api_server_that_does_not_answer_holds_nobody_up() -> None:
+def test_an_api_server_that_does_not_answer_holds_up_no_other() -> None:
     server = SlowApiServer(60.0)
     assert stopped_after(0.1, server) == pytest.approx(LAST_WORD_SECONDS)
     assert server.outcomes == ["lost"]
 
 
 class FullBudget:
-    """Lets nobody go."""
+    """Lets no pod go."""
 
     async def evict(self, pod: str, namespace: str, *, uid: str = "") -> Eviction:
         return Eviction.BLOCKED

@@ -95,7 +95,7 @@ def test_requests_are_acknowledged_when_their_own_rollup_was_taken() -> None:
     play(scene, two_requests)
 
 
-def test_a_held_rollup_acknowledges_nobody() -> None:
+def test_a_held_rollup_acknowledges_no_request() -> None:
     async def scene(stage: Stage) -> None:
         stage.shard.acknowledges = False
         rollup = (await stage.shard.frame("rollup")).rollup
@@ -345,14 +345,14 @@ def test_a_reason_that_changed_while_the_operator_was_away_is_written() -> None:
         await stage.kill()
         stage.start()
         await stage.shard.frame("rollup", len(stage.shard.of_kind("rollup")) + 1)
-        dear = verdict(stage, shardread.UNMET_REASON_SPEND_LIMIT, "the limit is reached")
-        await stage.shard.send(need_verdicts=dear)
+        expensive = verdict(stage, shardread.UNMET_REASON_SPEND_LIMIT, "the limit is reached")
+        await stage.shard.send(need_verdicts=expensive)
         await until(lambda: condition(stage).get("reason") == "SpendLimit")
 
     play(scene, two_requests)
 
 
-def test_a_lease_that_is_lost_and_taken_again_leaves_nobody_pending() -> None:
+def test_a_lease_that_is_lost_and_taken_again_leaves_no_request_pending() -> None:
     async def scene(stage: Stage) -> None:
         await stage.shard.frame("rollup")
         stage.api.refuse = lambda r: (
@@ -367,7 +367,7 @@ def test_a_lease_that_is_lost_and_taken_again_leaves_nobody_pending() -> None:
     play(scene, two_requests)
 
 
-def test_an_upcoming_node_that_somebody_deletes_or_changes_is_put_right() -> None:
+def test_an_upcoming_node_that_a_person_deletes_or_changes_is_put_right() -> None:
     async def scene(stage: Stage) -> None:
         await stage.shard.frame("rollup")
         await stage.shard.send(node_state_update=machine("m-1", S.MACHINE_STATE_CONFIGURED))

@@ -104,7 +104,7 @@ def test_spreading_that_is_only_a_wish_is_left_out() -> None:
         ({"resources": {"cpu": "1e40"}}, "bad_quantity"),
         ({"resources": {"cpu": []}}, "bad_quantity"),
         ({"resources": {}}, "bad_quantity"),
-        ({"interruptionPenalty": "dear"}, "bad_quantity"),
+        ({"interruptionPenalty": "expensive"}, "bad_quantity"),
         ({"priority": 2**40}, "bad_operator"),
         ({"topologySpread": [{"topologyKey": "", "maxSkew": 1}]}, "bad_operator"),
         ({"topologySpread": [{"topologyKey": "zone", "maxSkew": 2**31}]}, "bad_operator"),

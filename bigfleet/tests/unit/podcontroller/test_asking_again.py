@@ -89,7 +89,7 @@ def test_the_second_request_follows_its_pod_and_goes_with_it() -> None:
     play(scene, lambda api: api.put(stuck("a")), again=AFTER)
 
 
-def test_nobody_asks_again_while_a_machine_is_on_its_way() -> None:
+def test_no_cluster_asks_again_while_a_machine_is_on_its_way() -> None:
     async def scene(stage: PodStage) -> None:
         await acknowledge(stage, "a")
         await asyncio.sleep(10 * AFTER)

@@ -72,7 +72,7 @@ def test_a_pod_that_is_resized_or_reprioritised_is_followed() -> None:
     play(scene, lambda api: api.put(pod("a")))
 
 
-def test_a_request_that_somebody_deleted_is_made_again() -> None:
+def test_a_request_that_a_person_deleted_is_made_again() -> None:
     async def scene(stage: Stage) -> None:
         await until(lambda: stage.requests())
         stage.api.remove("CapacityRequest", name_of("a"), "default")
@@ -193,7 +193,7 @@ def test_two_at_once_make_no_second_request() -> None:
 
 
 def test_what_cannot_be_expressed_is_an_event_on_the_pod() -> None:
-    bad = {"bigfleet.lucy.sh/interruption-penalty": "dear"}
+    bad = {"bigfleet.lucy.sh/interruption-penalty": "expensive"}
 
     async def scene(stage: Stage) -> None:
         about = "CapacityRequest"

@@ -241,7 +241,7 @@ async def test_names_are_unique_and_unknown_ones_are_named() -> None:
 
 
 @pytest.mark.parametrize(("name", "address"), [("", "h:1"), ("a", "h"), ("a", ":1"), ("a", "h:x")])
-def test_a_site_nobody_could_dial_is_refused(name: str, address: str) -> None:
+def test_a_site_that_cannot_be_dialled_is_refused(name: str, address: str) -> None:
     with pytest.raises(SiteError):
         ProviderSite(name, address)
 

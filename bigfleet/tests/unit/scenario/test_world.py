@@ -34,7 +34,7 @@ def test_idle_machines_became_idle_just_now_so_none_is_released() -> None:
     assert plan.counts() == {}
 
 
-def test_what_nobody_claims_is_reclaimed_in_the_first_cycle_dearest_first() -> None:
+def test_what_no_need_claims_is_reclaimed_in_the_first_cycle_costliest_first() -> None:
     bound = {**CPU, "state": "Configured", "assigned_need": 0}
     world = ScenarioState.of(
         scenario(

@@ -55,7 +55,7 @@ def test_the_single_name_of_ours_is_who_it_is() -> None:
         named(b"\x86\x01\xff"),
         b"junk",
     ],
-    ids=["two", "none of ours", "a name of a kind nobody reads", "no text", "no names"],
+    ids=["two", "none of ours", "a name of a kind no person reads", "no text", "no names"],
 )
-def test_anything_else_is_nobody(names: bytes) -> None:
+def test_anything_else_has_no_identity(names: bytes) -> None:
     assert name_in(certificate(names)) == NO_NAME

@@ -95,7 +95,7 @@ def test_a_state_without_a_name_is_no_record_at_all() -> None:
 def test_a_bound_machine_remembers_whom_it_was_taken_for() -> None:
     metadata = {
         KEY_PRIORITY: "-5", KEY_INTERRUPTION: "0.5", KEY_RECLAMATION: "inf",
-        KEY_FINGERPRINT: "f00", KEY_GROUP: "gang\0", "somebody/else": "x",
+        KEY_FINGERPRINT: "f00", KEY_GROUP: "gang\0", "another/key": "x",
     }  # fmt: skip
     bound = record(state=pb.MACHINE_STATE_CONFIGURED, cluster="c-1", shard_metadata=metadata)
     stamp = machine_from_proto(bound, "cloud", "").stamp
@@ -106,7 +106,7 @@ def test_a_bound_machine_remembers_whom_it_was_taken_for() -> None:
 
 
 def test_metadata_of_others_is_no_stamp() -> None:
-    assert stamp_from_metadata("m", "c", {"somebody/else": "x"}) is None
+    assert stamp_from_metadata("m", "c", {"another/key": "x"}) is None
     assert stamp_from_metadata("m", "", {KEY_PRIORITY: "1"}) is None
 
 

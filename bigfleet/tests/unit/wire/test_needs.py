@@ -127,7 +127,7 @@ def test_an_unknown_when_unsatisfiable_counts_as_not_stated() -> None:
     assert profile_from_proto(written).spread == (Spread("zone", 2, SpreadMode.UNSPECIFIED),)
 
 
-def test_a_spread_nobody_could_keep_is_read_as_the_nearest_one() -> None:
+def test_a_spread_that_cannot_be_kept_is_read_as_the_nearest_one() -> None:
     written = row()
     written.spread.add(topology_key="zone", max_skew=0, when_unsatisfiable=1)
     written.spread.add(topology_key="", max_skew=1, when_unsatisfiable=1)

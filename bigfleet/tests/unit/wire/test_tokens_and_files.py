@@ -22,7 +22,7 @@ def test_numbers_begin_at_one_and_are_given_once() -> None:
 
 
 @pytest.mark.parametrize(("shard", "epoch"), [("", 1), ("a", 0), ("a", -1), ("a", 2**63)])
-def test_an_identity_nobody_can_fence_by_is_refused(shard: str, epoch: int) -> None:
+def test_an_identity_that_cannot_fence_is_refused(shard: str, epoch: int) -> None:
     with pytest.raises(FencingError):
         FencingStamps(shard, epoch)
 

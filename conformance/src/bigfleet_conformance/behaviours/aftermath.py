@@ -102,7 +102,7 @@ def same_failure(was: pb.Machine, now: pb.Machine, after: str) -> None:
 async def failed_machines_take_no_mutation(p: Probe) -> None:
     """A FAILED machine takes no mutation.
 
-    Why: nobody knows what is left on its host; a Delete that is accepted there may leave it running
+    Why: it is unknown what is left on its host; a Delete that is accepted may leave it running
     and unseen, and a Create may start a second one.
     Does: machines FAILED by a refused Create, a refused Configure, a failed Drain and a lost host,
     IDLE and CONFIGURED; all four mutations on each, at once after the failure.

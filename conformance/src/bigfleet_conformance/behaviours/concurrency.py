@@ -42,7 +42,7 @@ async def configure_burst(
 async def burst_of_creates(p: Probe) -> None:
     """Sixteen Creates at once make one machine.
 
-    Why: two hosts for one slot is money nobody sees.
+    Why: two hosts for one slot is money that no report shows.
     Does: burst of identical Creates, each call from a shard id of its own.
     Passes: one non-empty id over all successes, none fenced, machine listed once, IDLE.
     """

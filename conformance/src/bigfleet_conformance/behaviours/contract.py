@@ -89,12 +89,12 @@ async def delete_of_nothing(p: Probe) -> None:
     Does: Delete with an empty id, with fresh, stale and zero tokens.
     Passes: INVALID_ARGUMENT, also where Delete is not offered.
     """
-    nobody = p.machine("")
-    tokens = [nobody.at(5, 5), nobody.at(5, 5), nobody.at(1, 1)]
+    unknown = p.machine("")
+    tokens = [unknown.at(5, 5), unknown.at(5, 5), unknown.at(1, 1)]
     if not p.setting.mutual_tls:
         tokens.append(ZERO)
     for token in tokens:
-        (await nobody.try_delete(token)).must_be(Code.INVALID_ARGUMENT)
+        (await unknown.try_delete(token)).must_be(Code.INVALID_ARGUMENT)
 
 
 @row("B2019", slots=9, needs=(Capability.CONTINUATION,), alone=Alone.LANE)

@@ -172,7 +172,7 @@ async def crashes_in_flight(p: Probe) -> None:
     Does: slow provider with state, `--transition-timeout=10s`: SIGKILL during CREATING, DRAINING
     and DELETING, reboot.
     Passes: each ends in its target or in FAILED with last_error within the transition timeout + 5
-    s, with its old id; DRAINING kept its binding; never a transitional state for ever.
+    s, with its old id; DRAINING kept its binding; never a transitional state forever.
     """
     folder = p.workshop.new_folder("in-flight")
     first = plan(

@@ -180,7 +180,7 @@ async def bindings_survive(p: Probe) -> None:
 async def the_inventory_survives(p: Probe) -> None:
     """The inventory survives a crash.
 
-    Why: a machine that vanishes from List is paid for by nobody and everybody.
+    Why: a machine that vanishes from List is paid for and used by no cluster.
     Does: List.
     Passes: the map id -> state is identical.
     """
@@ -208,7 +208,7 @@ async def ids_are_not_used_again(p: Probe) -> None:
 async def interrupted_work_ends(p: Probe) -> None:
     """A Configure that a crash interrupted ends.
 
-    Why: CONFIGURING for ever is capacity nobody can use.
+    Why: CONFIGURING forever is capacity that cannot be used.
     Does: fault subject: a machine is seen CONFIGURING (`fault-timeout`, 30 s), SIGKILL, reboot.
     Passes: FAILED with last_error within the time-out + 5 s of the Configure.
     """

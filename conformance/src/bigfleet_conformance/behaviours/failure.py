@@ -50,7 +50,7 @@ async def fail_configure(p: Probe, cluster: str, within_s: float) -> tuple[Walke
 async def failing_configure(p: Probe) -> None:
     """A Configure that fails ends FAILED with a reason.
 
-    Why: a machine that silently goes back to IDLE is tried again for ever.
+    Why: a machine that silently goes back to IDLE is tried again forever.
     Does: Configure to cluster `fault-error`.
     Passes: FAILED with last_error; not CONFIGURING again within 300 ms.
     """
@@ -76,7 +76,7 @@ async def failing_create(p: Probe) -> None:
 async def hanging_configure(p: Probe) -> None:
     """A transition that hangs is ended by its time-out.
 
-    Why: a machine in CONFIGURING for ever is capacity nobody can use.
+    Why: a machine in CONFIGURING forever is capacity that cannot be used.
     Does: Configure to `fault-timeout`, which hangs until cancelled.
     Passes: FAILED with last_error within the timeout + 3 s.
     """
@@ -100,7 +100,7 @@ async def late_success(p: Probe) -> None:
 async def failed_machines_are_not_configured(p: Probe) -> None:
     """A FAILED machine is not configured.
 
-    Why: nobody knows what is left on its host.
+    Why: it is unknown what is left on its host.
     Does: Configure on a FAILED machine.
     Passes: plain refusal; state and last_error unchanged.
     """
@@ -115,7 +115,7 @@ async def failed_machines_are_not_configured(p: Probe) -> None:
 async def failing_drain(p: Probe) -> None:
     """A Drain that fails ends.
 
-    Why: a drain that starts over for ever holds the machine and its cluster.
+    Why: a drain that starts over forever holds the machine and its cluster.
     Does: bind to `fault-drain-error`, Drain with grace 0.
     Passes: IDLE, or FAILED with last_error; never DRAINING again.
     """
@@ -133,7 +133,7 @@ async def failing_drain(p: Probe) -> None:
 async def failed_machines_are_shown(p: Probe) -> None:
     """A FAILED machine is shown with its reason, everywhere the same.
 
-    Why: what List hides, nobody repairs.
+    Why: what List hides, no process repairs.
     Does: three Gets and List(FAILED) of a FAILED machine.
     Passes: the same last_error each time.
     """

@@ -162,7 +162,7 @@ async def fence_comes_before_the_repeat_of_drain(p: Probe) -> None:
 async def zero_token_is_not_fenced(p: Probe) -> None:
     """The all-zero token is not fenced.
 
-    Why: tools without a shard identity exist; on mTLS nobody is anonymous.
+    Why: tools without a shard identity exist; on mTLS no caller is anonymous.
     Does: Create twice with the all-zero token, and once on another machine.
     Passes: all accepted. On an mTLS target: all PERMISSION_DENIED.
     """
@@ -241,7 +241,7 @@ async def a_failed_operation_moves_the_mark(p: Probe) -> None:
 async def random_tokens(p: Probe) -> None:
     """200 random tokens near the mark are judged right.
 
-    Why: tables miss the order nobody thought of.
+    Why: tables miss orders that their author did not think of.
     Does: 200 seeded random tokens near the mark.
     Passes: equals the oracle at every step.
     """

@@ -113,7 +113,7 @@ async def in_flight(
 async def cancelled_calls(p: Probe) -> None:
     """A cancelled call leaves a machine untouched or on its way.
 
-    Why: a shard that dies in the middle of a call is no reason to lose a machine.
+    Why: a shard that dies in the middle of a call is not a reason to lose a machine.
     Does: 20 mutations cancelled by the client 0-50 ms after sending, Lists cancelled half way.
     Passes: each machine is either untouched or runs to its target with the full binding, never
     between; a repeat with a newer token gives OK; the provider goes on serving.

@@ -96,7 +96,7 @@ async def every_step_is_an_edge(p: Probe) -> None:
         snapshots.append(await walker.drain())
     check(trace.path[0] == SPECULATIVE, f"a fresh machine is {word(trace.path[0])}")
     wrong = stray(trace.path, ROUND)
-    check(not wrong, f"{wrong} is no legal step; the path was {words(trace.path)}")
+    check(not wrong, f"{wrong} is not a legal step; the path was {words(trace.path)}")
     own = ((SPECULATIVE, 2, IDLE), (IDLE, CONFIGURING, CONFIGURED), (CONFIGURED, DRAINING, IDLE))
     for ack, legal in zip(snapshots, own, strict=True):
         if ack.HasField("machine"):

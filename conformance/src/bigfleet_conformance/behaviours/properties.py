@@ -74,7 +74,7 @@ async def biased_tokens(p: Probe) -> None:
 async def random_maps(p: Probe) -> None:
     """Random metadata comes back, and goes.
 
-    Why: bytes nobody thought of are sent by somebody.
+    Why: some client sends bytes that no table lists.
     Does: 20 random UTF-8 maps of 0-11 keys bound to one machine in turn.
     Passes: Get and List equal the map; nothing left after each Drain.
     """
@@ -154,7 +154,7 @@ async def send(p: Probe, walker: Walker, kind: str) -> Answer:
 async def tokens_of_many_pairs(p: Probe) -> None:
     """Marks of many pairs do not mix.
 
-    Why: a fence that is too wide stops healthy shards; one that is too narrow stops nobody.
+    Why: a fence that is too wide stops healthy shards; one that is too narrow stops none.
     Does: 200 tokens over three shards and four machines.
     Passes: fenced exactly when the oracle of that pair says so; a fresh shard's (1,1) is accepted.
     """
@@ -183,8 +183,8 @@ async def bad_arguments(p: Probe) -> None:
     """
     for _ in range(6):
         token = Token(p.shard(), p.random.randint(1, 2**40), p.random.randint(1, 2**40))
-        nobody, ghost = "", f"ghost-{p.random.getrandbits(64):x}"
-        for machine, code in ((nobody, Code.INVALID_ARGUMENT), (ghost, Code.NOT_FOUND)):
+        unknown, ghost = "", f"ghost-{p.random.getrandbits(64):x}"
+        for machine, code in ((unknown, Code.INVALID_ARGUMENT), (ghost, Code.NOT_FOUND)):
             for answer in (
                 await p.create(machine, token),
                 await p.configure(machine, Token(p.shard(), 1, 1), p.binding()),

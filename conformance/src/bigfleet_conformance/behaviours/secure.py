@@ -99,7 +99,7 @@ async def boot(p: Probe, files: Files, authority: Authority, offset: int, name: 
 async def only_shards_get_in(p: Probe) -> None:
     """With TLS only the shard that a request names may mutate.
 
-    Why: whoever can move a machine can take a cluster down.
+    Why: a caller that can move a machine can take a cluster down.
     Does: mTLS instance: plaintext client; no client certificate; foreign CA; TLS 1.2; right SAN;
     another shard's SAN; cluster SAN; no SAN; two SANs; zero token; boots with one or two of the
     three TLS flags.
@@ -138,9 +138,9 @@ async def judge_identities(q: Probe, address: str, authority: Authority) -> None
     walker = q.slot()
     before = await walker.see()
     wrong = {
-        "another shard": [shard_san("somebody-else")],
+        "another shard": [shard_san("another")],
         "a cluster": ["bigfleet://cluster/c1"],
-        "nobody": [],
+        "unknown": [],
         "two identities": [shard_san(walker.shard), shard_san("second")],
     }
     for who, uris in wrong.items():

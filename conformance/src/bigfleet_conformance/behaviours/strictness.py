@@ -85,7 +85,7 @@ async def a_second_life_has_ids_of_its_own(p: Probe) -> None:
 async def only_the_whole_zero_token_is_free(p: Probe) -> None:
     """A token that is zero only in part is fenced like any other.
 
-    Why: whoever finds a token that passes the fence can send it for ever.
+    Why: a program that finds a token that passes the fence can send it forever.
     Does: a named shard sends (0,0) twice, then (0,1); a shard without a name sends (5,5) twice,
     then (5,6).
     Passes: accepted, fenced, accepted. On an mTLS target: the nameless ones PERMISSION_DENIED.

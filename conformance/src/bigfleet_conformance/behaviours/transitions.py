@@ -153,14 +153,14 @@ async def empty_id(p: Probe) -> None:
     Does: Get, Create, Configure and Drain with an empty id.
     Passes: INVALID_ARGUMENT.
     """
-    nobody = p.machine("")
+    unknown = p.machine("")
     got = await p.get("")
     name = got.name if isinstance(got, grpc.StatusCode) else "a record"
     check(got is Code.INVALID_ARGUMENT, f"Get with an empty id gave {name}")
     for answer in (
-        await nobody.try_create(),
-        await nobody.try_configure(p.binding()),
-        await nobody.try_drain(),
+        await unknown.try_create(),
+        await unknown.try_configure(p.binding()),
+        await unknown.try_drain(),
     ):
         answer.must_be(Code.INVALID_ARGUMENT)
 
@@ -221,7 +221,7 @@ async def negative_token(p: Probe) -> None:
 async def largest_token(p: Probe) -> None:
     """The largest numbers of a token work.
 
-    Why: epochs may be times, and a token that overflows locks a shard out for ever.
+    Why: epochs may be times, and a token that overflows locks a shard out forever.
     Does: Configure with epoch and sequence at the int64 maximum.
     Passes: accepted, cluster set; the replay and (max-1, max) are fenced.
     """

@@ -66,7 +66,7 @@ class SlotPool:
         self._free = list(reversed(plain))
 
     def take(self) -> str:
-        """One slot that nobody has touched."""
+        """One slot that no machine has touched."""
         if not self._free:
             raise NoFreeSlotError(len(self.taken))
         self.taken.append(self._free.pop())
@@ -130,7 +130,7 @@ class Probe(Calls):
         return self.setting.owned
 
     def shard(self) -> str:
-        """A shard id that nobody used before."""
+        """A shard id that was not used before."""
         return self.setting.names.next()
 
     def slot(self) -> Walker:

@@ -203,7 +203,7 @@ def gather_claims(
         add(words[claim.lower()], "--claim")
     for claim in configured:
         if claim.lower() not in words:
-            raise UsageError(f"conformance.yaml claims {claim!r}, which is no capability")
+            raise UsageError(f"conformance.yaml claims {claim!r}, which is not a capability")
         add(words[claim.lower()], "conformance.yaml")
     if names_flag(help_text, "slow-ms"):
         add(Capability.SLOW, "help names --slow-ms")

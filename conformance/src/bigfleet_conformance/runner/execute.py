@@ -16,7 +16,7 @@ from bigfleet_conformance.results import CheckResult, Result, Status
 
 
 class Observer(Protocol):
-    """Somebody who watches a run: a terminal, a log, a test."""
+    """An observer of a run: a terminal, a log, a test."""
 
     def say(self, line: str) -> None:
         """A sentence about the run."""
@@ -36,7 +36,7 @@ class Observer(Protocol):
 
 
 class Silent:
-    """Nobody watches."""
+    """No person watches."""
 
     def say(self, line: str) -> None:
         """Nothing."""

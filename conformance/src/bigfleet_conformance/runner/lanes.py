@@ -100,7 +100,7 @@ class Lanes:
             setting = await self._boot(plan)
             if not self._workshop.over_http:
                 return setting
-        # Nobody told how long this substrate takes, so it is measured.
+        # The claims do not say how long this substrate takes, so it is measured.
         seen = await look(Probe(setting, "slow-probe", self._options.seed, Evidence()))
         pace = replace(setting.pace, substrate_s=max(setting.pace.substrate_s, seen.longest_s))
         return replace(setting, pace=pace)

@@ -30,7 +30,7 @@ PROVIDERKIT = re.compile(r"providerkit[ =:/v]*(\d[\w.+-]*)", re.IGNORECASE)
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """A port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -237,7 +237,7 @@ class Executable:
                 await asyncio.sleep(0.02)
                 continue
             writer.close()
-            # A port that answers may be somebody else's while ours is about to fail.
+            # A port that answers may be another party's while ours is about to fail.
             await asyncio.sleep(0.02)
             if process.returncode is None:
                 return

@@ -117,7 +117,7 @@ class OddQuantity(OddSlots):
 class HostProviderChanges(Provider):
     def ended(self, slot: Slot, kind: str) -> None:
         if kind == "configure":
-            slot.record.host.provider = "somebody-else"
+            slot.record.host.provider = "another"
 
 
 @broken("M066")

@@ -156,17 +156,17 @@ class StartsEmpty(Store):
         try:
             super().connect(path)
         except sqlite3.DatabaseError:
-            self.begin_anew(path)
+            self.begin_again(path)
 
     def slots(self) -> list[Slot]:
         try:
             return super().slots()
         except (StoreError, sqlite3.DatabaseError):
             assert self.path is not None
-            self.begin_anew(self.path)
+            self.begin_again(self.path)
             return []
 
-    def begin_anew(self, path: Path) -> None:
+    def begin_again(self, path: Path) -> None:
         """Throw the file away."""
         if self.database is not None:
             self.database.close()

@@ -41,7 +41,7 @@ class RefusedIdentityMovesMark(Provider):
 
 
 class ReadOnce(TlsFiles):
-    """The files of the start, for ever."""
+    """The files of the start, forever."""
 
     def current(self) -> None:
         return None

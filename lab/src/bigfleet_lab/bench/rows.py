@@ -84,7 +84,7 @@ def print_rows(rows: Mapping[str, Bar], names: Sequence[str], command: str) -> N
     """Measure these, or all; progress on stderr, the rows on stdout."""
     unknown = [name for name in names if name not in rows]
     if unknown:
-        sys.exit(f"{unknown[0]!r} is no row: use one of {', '.join(rows)}")
+        sys.exit(f"{unknown[0]!r} is not a row: use one of {', '.join(rows)}")
     made = []
     for name in names or rows:
         print(f"{name} ...", file=sys.stderr, flush=True)

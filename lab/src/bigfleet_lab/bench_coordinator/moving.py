@@ -62,7 +62,7 @@ class Told:
     """What came of it."""
 
     seconds: float
-    """From escalation until everything is adopted; 0 where somebody was killed."""
+    """From escalation until everything is adopted; 0 where a process was killed."""
     samples: int
     on_their_way: int
     """The most machines that were in no shard at a time."""
@@ -195,7 +195,7 @@ async def move(scene: Scene, meanwhile: Meanwhile | None = None) -> Told:
 
 
 async def _nothing() -> None:
-    """Nobody disturbs them."""
+    """No fault disturbs them."""
 
 
 async def _until_adopted(owners: Owners, scene: Scene, everything: set[str]) -> None:
@@ -219,7 +219,7 @@ def _escalated(shard: Shard) -> float:
 async def _until_met(
     shards: Sequence[Shard], owners: Owners, scene: Scene, everything: set[str]
 ) -> Seen:
-    """Until nobody lacks anything, every machine that came serves, and every move is over."""
+    """Until no shard lacks anything, every machine that came serves, and every move is over."""
     deadline = time.monotonic() + _MOVE_SECONDS
     while True:
         last = [await asyncio.to_thread(shard.cycles) for shard in shards]

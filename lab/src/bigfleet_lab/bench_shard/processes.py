@@ -23,7 +23,7 @@ _POLL_SECONDS: Final = 0.05
 
 
 def free_port() -> int:
-    """A port nobody listens on just now."""
+    """A port on which no process listens just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -25,7 +25,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Of demand and delays.", min=0)] = 1,
     speed: Annotated[
         float | None,
-        typer.Option(help="Virtual seconds per second; 0 waits for nobody.", min=0.0, max=1e6),
+        typer.Option(help="Virtual seconds per second; 0 does not wait.", min=0.0, max=1e6),
     ] = None,
     cycles: Annotated[
         int | None, typer.Option(help="End by itself after so many cycles.", min=1)

@@ -37,7 +37,7 @@ async def obey(room: Showroom, order: Order) -> None:
         case "restock":
             room.sell_out(False)
         case other:
-            raise ValueError(f"{other!r} is no order for the cloud")
+            raise ValueError(f"{other!r} is not an order for the cloud")
 
 
 def main() -> None:

@@ -91,7 +91,7 @@ class Day:
     async def obey(self, order: Order) -> None:
         """One order."""
         if text(order, "do") != "ask":
-            raise ValueError(f"{order['do']!r} is no order for the clusters")
+            raise ValueError(f"{order['do']!r} is not an order for the clusters")
         cluster, tier = text(order, "cluster"), text(order, "tier")
         if cluster not in CLUSTERS or tier not in _TIERS:
             raise ValueError(f"there is no tier {tier!r} of a cluster {cluster!r}")

@@ -46,7 +46,7 @@ class Control:
         """Begin a scenario. One that is being played is not begun again."""
         scenario = BY_NAME.get(name)
         if scenario is None:
-            raise InputError(f"{name!r} is no scenario: choose from {', '.join(BY_NAME)}")
+            raise InputError(f"{name!r} is not a scenario: choose from {', '.join(BY_NAME)}")
         running = self._playing.get(name)
         if running is None or running.done():
             self._last[name] = time.time()
@@ -136,6 +136,6 @@ async def ask(path: Path, request: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _looked_at(task: asyncio.Task[None]) -> None:
-    """A part that is down for the moment does not hear an order; nobody has to be told twice."""
+    """A part that is down for the moment receives no order; its log says that it is down."""
     if not task.cancelled():
         task.exception()

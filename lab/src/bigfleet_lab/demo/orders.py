@@ -1,6 +1,6 @@
 """Orders to the simulated parts: JSON objects, one per line, on their standard input.
 
-The end of the input is an order as well: whoever started the process is gone, and so it goes.
+The end of the input is an order as well: the process that started this one is gone, and so it ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether the demo's addresses can be had, asked before anything starts.
 
-A process that finds its port taken says so in a log nobody reads yet; here it is one line with the
+A process that finds its port taken says so in a log that is not read yet; here it is a line with the
 port and the flag that changes it.
 """
 
@@ -23,7 +23,7 @@ def split(flag: str, address: str) -> tuple[str, int]:
 
 
 def refuse_taken(addresses: Mapping[str, str]) -> None:
-    """Raise for the first address that somebody else has, by flag; and for one given twice."""
+    """Raise for the first address that another party has, by flag; and for one given twice."""
     seen: dict[tuple[str, int], str] = {}
     for flag, address in addresses.items():
         host, port = split(flag, address)

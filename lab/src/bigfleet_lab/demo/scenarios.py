@@ -127,7 +127,7 @@ SCENARIOS: Final = (
     ),
     Scenario(
         "coordinator", "Leader dies", "The coordinator's leader is killed",
-        "For ten seconds nobody leads; the shard keeps deciding, and no cluster notices.",
+        "For ten seconds no replica leads; the shard keeps deciding, and no cluster notices.",
         "/topology", _coordinator,
     ),
     Scenario(

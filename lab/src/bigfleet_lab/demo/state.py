@@ -30,7 +30,7 @@ def take_folder(folder: Path) -> None:
         mark = folder / FORM_FILE
         if not mark.exists() and any((folder / name).exists() for name in _OF_A_FLEET):
             raise InputError(
-                f"{folder} holds a fleet that is no demo, and a demo would go on with it: choose "
+                f"{folder} holds a fleet that is not a demo, and a demo would change it: choose "
                 "another --data-dir"
             )
         found = mark.read_text("utf-8").strip() if mark.exists() else FORM
@@ -46,7 +46,7 @@ def take_folder(folder: Path) -> None:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Nobody else's for as long as this lasts; the kernel ends it with the process."""
+    """No other process's for as long as this lasts; the kernel ends it with the process."""
     try:
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:

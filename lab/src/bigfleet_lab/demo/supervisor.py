@@ -1,6 +1,6 @@
 """Starts the processes of a demo, restarts what dies, and ends all of them.
 
-All are in one process group, so Ctrl-C in a terminal reaches everybody at once; whoever is left
+All are in one process group, so Ctrl-C in a terminal reaches everybody at once; the rest
 after a few seconds is killed. Should the supervisor itself be killed, the kernel (where it is
 Linux) and the closed standard input of the simulated parts end the rest.
 """
@@ -128,7 +128,7 @@ class Supervisor:
         return {name: process.pid for name, process in self._processes.items()}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Keep everything alive until told to stop; nobody is left when it returns."""
+        """Keep everything alive until told to stop; none is left when it returns."""
         lives = [asyncio.create_task(each.live()) for each in self._processes.values()]
         stopping = asyncio.create_task(stop.wait())
         try:
@@ -175,7 +175,7 @@ async def _reachable(part: DemoProcess, told: Callable[[DemoProcess], None]) -> 
 
 
 def _die_with_parent(parent: int) -> None:
-    """In the child, before it becomes another program: a signal when whoever started it dies."""
+    """In the child, before it becomes another program: a signal when its parent dies."""
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, int(signal.SIGTERM), 0, 0, 0)
     # Dead before the signal was asked for. In a container the parent itself may be process 1.
     if os.getppid() != parent:

@@ -1,7 +1,7 @@
 """The cloud of `bigfleet demo`: 120 machines in three zones, asynchronous, and not always willing.
 
 48 machines are owned: they exist from the first start on and cost nothing more. 72 are elastic and
-exist when somebody creates them. It is the fake with another price list, so calls, fences, delays
+exist when a person creates them. It is the fake with another price list, so calls, fences, delays
 and durability are the real thing's; `Showroom` has the levers that scenarios pull.
 """
 
@@ -143,7 +143,7 @@ class Showroom:
             await asyncio.sleep(0.05)
 
     async def _fill(self) -> None:
-        """Create what is owned and not there. Nobody's token: it comes before every shard."""
+        """Create what is owned and not there, with a token below those of all shards."""
         for record in list(self.provider.running.backend.ledger.inventory):
             if record.shape.capacity_type in _OWNED and record.state is State.SPECULATIVE:
                 await self.provider.running.service.create(pb.CreateRequest(machine_id=record.id))

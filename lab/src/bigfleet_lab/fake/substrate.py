@@ -62,7 +62,7 @@ class FakeSubstrate(MemorySubstrate):
         self._fail_rate[kind] = share
 
     async def aclose(self) -> None:
-        """Nobody loses hosts of a provider that has stopped."""
+        """No one loses hosts of a provider that has stopped."""
         for timer in self._timers.values():
             timer.cancel()
         for task in self._tasks:

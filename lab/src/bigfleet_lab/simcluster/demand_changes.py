@@ -1,6 +1,6 @@
 """How demand moves: churn, steps, growth, shedding, turnover, drawn from one source of chance.
 
-Each is a function of a workload; when they happen is told by whoever calls them. `Curve` is a
+Each is a function of a workload; when they happen is told by the caller. `Curve` is a
 written sequence of them for a run.
 """
 

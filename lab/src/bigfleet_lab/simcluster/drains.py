@@ -144,7 +144,7 @@ class Drains:
             self._release(drain)
             self.cancelled += 1
         for entry in instruction.nodes:
-            # Also where the drain is not known here: a node must not stay cordoned for nobody.
+            # Also where the drain is not known here: a node must not stay cordoned for no need.
             node = self._nodes.find(entry)
             if node is not None and node.cordoned:
                 self._take_over(node)

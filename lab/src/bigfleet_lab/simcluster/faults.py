@@ -1,7 +1,7 @@
 """What a cluster can be told to do wrong.
 
 Each fault is something real operators do: hang, stop reading, be configured with another cluster's
-id, send what nobody can read, or lose their demand. A shard must keep what it knew and serve
+id, send what cannot be read, or lose their demand. A shard must keep what it knew and serve
 everybody else.
 """
 
@@ -23,7 +23,7 @@ class Garbage(StrEnum):
     EMPTY = "empty"
     """A frame without a payload."""
     UNKNOWN = "unknown"
-    """A payload nobody knows."""
+    """A payload that is unknown."""
     LATE_BOOTSTRAP = "late-bootstrap"
     LATE_RECLAIM = "late-reclaim"
     SECOND_HELLO = "second-hello"
@@ -82,13 +82,13 @@ def garbage(kind: Garbage, cluster_id: str, timestamp_ns: int, rng: Random) -> b
 
 
 def _message(kind: Garbage, cluster_id: str, timestamp_ns: int, rng: Random) -> pb.OperatorMessage:
-    nobody = f"{rng.getrandbits(64):016x}"
+    unknown = f"{rng.getrandbits(64):016x}"
     match kind:
         case Garbage.LATE_BOOTSTRAP:
-            answer = pb.BootstrapBlobResponse(request_id=nobody, user_data=b"late")
+            answer = pb.BootstrapBlobResponse(request_id=unknown, user_data=b"late")
             return pb.OperatorMessage(bootstrap_response=answer)
         case Garbage.LATE_RECLAIM:
-            return pb.OperatorMessage(reclaim_ack=pb.ReclaimAck(instruction_id=nobody))
+            return pb.OperatorMessage(reclaim_ack=pb.ReclaimAck(instruction_id=unknown))
         case Garbage.SECOND_HELLO:
             return pb.OperatorMessage(hello=pb.Hello(cluster_id=cluster_id))
         case _:

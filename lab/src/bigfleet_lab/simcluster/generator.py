@@ -42,7 +42,7 @@ class Mix:
     replicas: tuple[int, int] = (1, 12)
     priorities: tuple[int, ...] = (0, 100, 1_000, 100_000)
     zones: tuple[str, ...] = ()
-    """Zones that zonal objects name; without any nobody names one."""
+    """Zones that zonal objects name; without any, no object names one."""
     zonal: float = 0.2
     gangs: float = 0.05
     gang_key: str = LABEL_ZONE

@@ -1,7 +1,7 @@
 """A line inside one process: the shard's end is the `Stream` a session is served on.
 
 Bounded on the way to the cluster, so that a cluster that stops reading is felt by the shard. There
-are no threads and no clock, and nothing happens by itself: it belongs to whatever event loop runs.
+are not threads and no clock, and nothing happens by itself: it belongs to whatever event loop runs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class MemoryLine:
         self._up.put_nowait(pb.OperatorMessage.FromString(message.SerializeToString()))
 
     async def send_bytes(self, frame: bytes) -> None:
-        """Hand over bytes; what is no message ends the line, as it does with gRPC."""
+        """Hand over bytes; what is not a message ends the line, as it does with gRPC."""
         self._check()
         try:
             self._up.put_nowait(pb.OperatorMessage.FromString(frame))

@@ -2,7 +2,7 @@
 
 A row is a profile, a group and a size class (the resource names and the power of two of each
 amount), so that one large pod does not set the min unit of small ones. Amounts of a row are the
-sum and the greatest of its objects' requests. Rows are kept as bytes and made anew only when an
+sum and the greatest of its objects' requests. Rows are kept as bytes and made again only when an
 object of theirs changed: a roll-up in which little changed costs little.
 """
 

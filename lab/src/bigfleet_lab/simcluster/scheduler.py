@@ -1,7 +1,7 @@
 """Pods on nodes: the fullest node that fits first, as a scheduler set to most-allocated does.
 
 Pods are counts per object and node. A gang stays in the domain it began in; spread is kept within
-its skew. A pod whose node goes waits again, because its controller makes it anew; so what waits is
+its skew. A pod whose node goes waits again, because its controller makes it again; so what waits is
 always what exists and does not run.
 """
 
@@ -166,7 +166,7 @@ class PodPlacement:
 def _matches(what: WorkObject, node: Node) -> bool:
     return all(
         requirement.matches(node.labels)
-        # How a machine is paid for is no label of the frames; the shard has seen to it.
+        # How a machine is paid for is not a label of the frames; the shard has seen to it.
         or (requirement.key == LABEL_CAPACITY_TYPE and requirement.key not in node.labels)
         for requirement in what.profile.requirements
     )

@@ -201,13 +201,13 @@ class Builder:
             self._record(segment, S.CONFIGURED, self.needs[need].cluster, need)
 
     def leave(self, segments: Iterable[Segment]) -> None:
-        """Machines of nobody: owned ones Idle, most elastic ones not there yet."""
+        """Machines of no one: owned ones Idle, most elastic ones not there yet."""
         for segment in segments:
             idle = not segment.rack.elastic or self.rng.random() < 0.3
             self._record(segment, S.IDLE if idle else S.SPECULATIVE, "", None)
 
     def scenario(self, name: str) -> Scenario:
-        """What was built; machines nobody was given are left."""
+        """What was built; machines no one was given are left."""
         for group in self.groups:
             group.spare(0.0)
             self.leave(group.take(group.left()))

@@ -32,7 +32,7 @@ class InstanceType:
 
 
 def _type(name: str, cpu: int, memory_gib: int, price: float, gpu: int = 0) -> InstanceType:
-    # A node keeps some of a machine for itself, so what is left is no round number.
+    # A node keeps some of a machine for itself, so what is left is not a round number.
     given = {"cpu": cpu * 1000 - 110, "memory": (memory_gib - memory_gib // 16) * _GIB}
     if gpu:
         given["nvidia.com/gpu"] = gpu * 1000

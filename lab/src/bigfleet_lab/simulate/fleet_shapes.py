@@ -1,6 +1,6 @@
 """Shapes of fleets: how many pools, racks, clusters and rows there are, and what the rows ask for.
 
-A shape is a handful of numbers drawn from a seed, wide on purpose: fleets that nobody designed. The
+A shape is a handful of numbers drawn from a seed, wide on purpose: fleets without a design. The
 machines and rows of a shape are made in `drawn_fleets`. Tests draw small fleets from here,
 benchmarks large ones; a finding is always a seed and a size.
 """

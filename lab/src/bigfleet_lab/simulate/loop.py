@@ -45,7 +45,7 @@ class Delay:
         """A range as it is written: `0..6`, or one number."""
         match = _RANGE.fullmatch(text)
         if match is None:
-            raise DelayError(f"delay {text!r} is no range of cycles: write it like 0..6")
+            raise DelayError(f"delay {text!r} is not a range of cycles: write it like 0..6")
         least, most = int(match[1]), int(match[2] or match[1])
         if least > most:
             raise DelayError(f"delay {text!r} ends before it begins: write {most}..{least}")
@@ -122,7 +122,7 @@ class Loop:
 
     @property
     def over_acquisition(self) -> int:
-        """Machines acquired here that nobody needed after all: given up, or idle for nobody."""
+        """Machines acquired here that no need wanted after all: given up, or idle for no need."""
         fleet = self.world.inventory.snapshot()
         idle = self._acquired & (fleet.state == S.IDLE)
         # While something is under way an idle machine may be on its way to being bound.

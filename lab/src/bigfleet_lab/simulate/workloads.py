@@ -76,7 +76,7 @@ def make_workload(name: str, machines: int, seed: int = 1) -> BenchWorkload:
     if maker is None:
         raise WorkloadError(f"workload {name!r} is unknown: use one of {', '.join(WORKLOADS)}")
     # Rows that change for hundreds of cycles drift to the cheapest machines they may use: only
-    # where all that share machines may use the same ones is nobody left without.
+    # where all that share machines may use the same ones leaves none without.
     builder = Builder(machines, seed, separate=name == "steady")
     expected = maker(builder, machines)
     return BenchWorkload(builder.scenario(f"{name}-{machines}"), expected, steady=name == "steady")
@@ -231,7 +231,7 @@ def _plain(
     """A need for whole machines of a group, and machines for it.
 
     One in three names the zone as well, one in three no pool. `ordered` serves those first that
-    can be served in fewer ways, so that nobody takes what another alone can use.
+    can be served in fewer ways, so that no one takes what another alone can use.
     """
     rng, rack = builder.rng, group.racks[0]
     scope = Scope(rng.randrange(len(Scope))) if group.scope is None else group.scope

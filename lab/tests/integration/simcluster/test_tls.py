@@ -28,7 +28,7 @@ class Strict(rpc.ShardServicer):
         async for frame in frames:
             if frame.HasField("hello"):
                 if frame.hello.cluster_id.encode() not in names:
-                    await context.abort(grpc.StatusCode.PERMISSION_DENIED, "somebody else")
+                    await context.abort(grpc.StatusCode.PERMISSION_DENIED, "another")
                 yield pb.ShardMessage(ack=pb.Acknowledgement(echo="hello"))
             elif frame.HasField("rollup"):
                 yield pb.ShardMessage(ack=pb.Acknowledgement(echo="rollup"))

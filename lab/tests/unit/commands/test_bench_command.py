@@ -1,4 +1,4 @@
-"""`bigfleet bench`: figures with the shape of the specification; a wrong result is no figure."""
+"""`bigfleet bench`: figures with the shape of the specification; a wrong result is not a figure."""
 
 import json
 import sys

@@ -55,7 +55,7 @@ def test_rows_are_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     rows = {name: Bar(lambda: BarMeasurement(value=1.0), 1.0, "s") for name in ("a.1", "a.2")}
     print_rows(rows, ["a.2"], "c")
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["a.2"]
-    with pytest.raises(SystemExit, match=r"'b' is no row: use one of a\.1, a\.2"):
+    with pytest.raises(SystemExit, match=r"'b' is not a row: use one of a\.1, a\.2"):
         print_rows(rows, ["b"], "c")
 
 

@@ -40,7 +40,7 @@ def test_the_loop_reports_when_it_settled_and_that_nothing_was_in_vain(fleet: st
     ("words", "complaint"),
     [
         (["--create-delay", "9..1"], "delay '9..1' ends before it begins"),
-        (["--drain-delay", "soon"], "delay 'soon' is no range of cycles"),
+        (["--drain-delay", "soon"], "delay 'soon' is not a range of cycles"),
         (["--cycles", "0"], "--cycles"),
         (["--seed", "-1"], "--seed"),
     ],

@@ -1,4 +1,4 @@
-"""`bigfleet demo`: what it starts and refuses, what can be played, and that it leaves nobody."""
+"""`bigfleet demo`: what it starts and refuses, what can be played, that all of it ends."""
 
 import asyncio
 import os
@@ -95,7 +95,7 @@ def test_a_demo_does_not_go_on_with_a_fleet(tmp_path: Path, part: str) -> None:
     (tmp_path / part).mkdir()
     result = run("demo", "--data-dir", str(tmp_path))
     assert result.exit_code == 2
-    assert "holds a fleet that is no demo" in result.stderr
+    assert "holds a fleet that is not a demo" in result.stderr
     assert "--data-dir" in result.stderr
     assert [each.name for each in tmp_path.iterdir()] == [part]
 
@@ -267,7 +267,7 @@ async def test_a_socket_with_too_long_a_name_is_refused(tmp_path: Path) -> None:
         await listen(Control(supervisor(tmp_path)), tmp_path / ("x" * 120))
 
 
-async def test_whoever_does_not_end_is_ended(tmp_path: Path) -> None:
+async def test_a_process_that_does_not_end_is_ended(tmp_path: Path) -> None:
     everyone = supervisor(tmp_path, part("patient", PATIENT), part("willing", WILLING))
     stop = asyncio.Event()
     running = asyncio.create_task(everyone.run(stop))

@@ -50,7 +50,7 @@ def dashboard(known: Mapping[str, Any]) -> Iterator[str]:
             self.wfile.write(json.dumps(known.get(self.path, {})).encode())
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nobody reads it."""
+            """No person reads it."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -122,8 +122,8 @@ async def test_a_terminal_that_plays_a_scenario_is_told_what_came_of_it(seconds:
         tempfile.TemporaryDirectory(prefix="bf-") as folder,
         dashboard(pages(decided_then, [])) as address,
     ):
-        nobody = Supervisor((), lambda name: Path(folder) / name, lambda _: None)
-        control = Control(nobody, address)
+        unknown = Supervisor((), lambda name: Path(folder) / name, lambda _: None)
+        control = Control(unknown, address)
         server = await listen(control, Path(folder) / "demo.sock")
         words = ("demo", "play", "spot", "--data-dir", folder, "--seconds", seconds)
         result = await asyncio.to_thread(run, *words)

@@ -162,7 +162,7 @@ async def test_without_a_socket_errors_are_the_same() -> None:
         with pytest.raises(FencedError):
             await w.client.create(machine)
         with pytest.raises(MachineNotFoundError):
-            await w.client.get("nobody")
+            await w.client.get("unknown")
         await w.client.close()
         with pytest.raises(ProviderError, match="CANCELLED: the client is closed"):
             await w.client.get(machine)

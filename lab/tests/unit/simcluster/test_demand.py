@@ -44,7 +44,7 @@ def test_a_change_is_told_once_and_no_change_not_at_all() -> None:
     "mistake",
     [
         lambda w: w.add(WorkObject("o-0", PLAIN, {"cpu": 1}), 1),
-        lambda w: w.scale("nobody", 1),
+        lambda w: w.scale("unknown", 1),
         lambda w: w.scale("o-0", -1),
         lambda w: WorkObject("empty", PLAIN, {}),
         lambda w: WorkObject("half-a-gang", GANG, {"cpu": 1}),

@@ -68,11 +68,11 @@ def test_a_node_is_found_by_name_before_machine() -> None:
     nodes.hear(update(S.CONFIGURED, machine="x", provider_id="h-1"), 1)
     nodes.hear(update(S.CONFIGURED, machine="y", provider_id="x"), 1)
     nodes.hear(update(S.CREATING, machine="z"), 1)
-    found = [nodes.find(entry) for entry in ("x", "h-1", "y", "z", "nobody")]
+    found = [nodes.find(entry) for entry in ("x", "h-1", "y", "z", "unknown")]
     assert [node.machine_id if node else None for node in found] == ["y", "x", "y", None, None]
 
 
-def test_resources_nobody_can_read_are_no_room() -> None:
+def test_resources_that_cannot_be_read_are_no_room() -> None:
     nodes = Nodes({})
     bad = provider.Resources(resources={"cpu": "four"})
     assert nodes.hear(update(S.CONFIGURED, resources=bad), 1).node.room == {}

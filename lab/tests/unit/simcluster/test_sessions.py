@@ -207,7 +207,7 @@ def test_a_drain_that_the_shard_does_not_name_again_is_called_off() -> None:
     play(scene, Behaviour(prompt_seconds=0, stuck_drain_rate=1.0))
 
 
-def test_a_node_of_an_earlier_session_that_nobody_confirms_is_gone() -> None:
+def test_a_node_of_an_earlier_session_that_is_not_confirmed_is_gone() -> None:
     async def scene(shard: ScriptedShard, operator: SimOperator) -> None:
         await shard.frame("rollup")
         for machine in ("m-1", "m-2"):

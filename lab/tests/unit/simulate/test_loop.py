@@ -45,7 +45,7 @@ def test_what_is_too_much_drains_becomes_idle_and_is_released() -> None:
     totals = loop.world.inventory.counts_by_state()
     assert totals[MachineState.CONFIGURED] == 2
     assert totals[MachineState.SPECULATIVE] == 2
-    # The surplus was there from the start: nobody ever needed it.
+    # The surplus was there from the start: no one ever needed it.
     assert loop.reclaims_at_unchanged_demand == 0
 
 

@@ -78,7 +78,7 @@ def test_reclaims_are_for_no_need() -> None:
     assert [(action.kind.title, action.need) for action in told.actions()] == [("Reclaim", None)]
 
 
-def test_the_sieves_of_a_need_end_at_the_wish_that_nobody_holds() -> None:
+def test_the_sieves_of_a_need_end_at_the_wish_that_no_machine_holds() -> None:
     told = outcome(
         [{**SHAPE, "count": 3, "labels": {"pool": "a"}}, {**SHAPE, "start": 9, "state": "Failed"}],
         [

@@ -136,9 +136,9 @@ def test_a_cluster_is_forgotten_at_the_shard_it_belongs_to(fleet: World) -> None
     request = fleet.one.last("ForgetCluster")
     assert (request.cluster_id, request.confirm) == ("old", True)
     assert "ForgetCluster" not in fleet.two.methods()
-    unknown = ctl(*fleet.at, "forget-cluster", "nobody", "--yes")
+    unknown = ctl(*fleet.at, "forget-cluster", "unknown", "--yes")
     assert unknown.exit_code == 2
-    assert "knows no cluster 'nobody'" in unknown.stderr
+    assert "knows no cluster 'unknown'" in unknown.stderr
 
 
 def test_forgetting_asks_first(fleet: World) -> None:
@@ -155,16 +155,16 @@ def test_forgetting_asks_first(fleet: World) -> None:
     assert "ForgetCluster" not in fleet.one.methods()
     done = ctl(*fleet.one_at, "forget-cluster", "old", confirm=lambda _: True)
     assert done.exit_code == 0
-    nobody_there = ctl(*fleet.one_at, "forget-cluster", "old")
-    assert nobody_there.exit_code == 2
-    assert "pass --yes" in nobody_there.stderr
+    unconfirmed = ctl(*fleet.one_at, "forget-cluster", "old")
+    assert unconfirmed.exit_code == 2
+    assert "pass --yes" in unconfirmed.stderr
 
 
 def test_quiet_leaves_sentences_out(fleet: World) -> None:
     assert ctl(*fleet.at, "--quiet", "remove-shard", "s-3").stdout == ""
 
 
-def test_a_quota_of_what_nobody_has_is_set_and_warned_of() -> None:
+def test_a_quota_of_what_no_machine_has_is_set_and_warned_of() -> None:
     coordinator = CannedCoordinator()
     coordinator.providers = [pb.ProviderEntry(name="aws", address="aws:9001", region="eu-1")]
     totals = [pb.QuotaAllocation(provider="fake", per_shard={"s-1": 200})]

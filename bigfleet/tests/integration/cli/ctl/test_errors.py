@@ -77,9 +77,9 @@ def test_all_unreachable_coordinators_are_named_on_one_line() -> None:
 
 
 def test_a_name_that_does_not_resolve_is_said_to_be_so() -> None:
-    result = ctl("--coordinator", "nobody.invalid:7790", "--timeout", "5s", "list-shards")
+    result = ctl("--coordinator", "unknown.invalid:7790", "--timeout", "5s", "list-shards")
     assert result.exit_code == 1
-    assert "nobody.invalid:7790" in result.stderr
+    assert "unknown.invalid:7790" in result.stderr
     assert "name cannot be resolved" in result.stderr or "did not answer" in result.stderr
 
 
@@ -120,7 +120,7 @@ def test_an_old_shard_cannot_do_it() -> None:
         (Code.INTERNAL, "two\nlines", 1, "two lines"),
     ],
 )
-def test_a_refusal_is_told_in_the_words_of_whoever_refused(
+def test_a_refusal_is_told_in_the_words_of_the_one_that_refused(
     fleet: World, code: grpc.StatusCode, detail: str, exit_code: int, complaint: str
 ) -> None:
     fleet.coordinator.refuses["AssignDomain"] = (code, detail)

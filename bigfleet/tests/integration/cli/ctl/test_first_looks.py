@@ -1,6 +1,6 @@
 """`status` and `inspect-needs`, which people open first: byte for byte, and for programs.
 
-A golden file is made anew from what the test printed; ports are written as PORT.
+A golden file is made again from what the test printed; ports are written as PORT.
 """
 
 import json
@@ -19,7 +19,7 @@ _PORT = re.compile(r"127\.0\.0\.1:\d{5}")
 
 
 def told(text: str) -> str:
-    """What was printed, without what changes from run to run and what nobody sees."""
+    """What was printed, without what changes from run to run and what no process sees."""
     lines = _PORT.sub("127.0.0.1:PORT", text).splitlines()
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -166,8 +166,8 @@ def test_waiting_for_a_fleet_ends() -> None:
     assert result.exit_code == 1
     assert coordinator.methods().count("ListShards") > 3
     assert "not every shard decides after 3s" in result.stderr
-    with deaf() as nobody:
-        result = ctl("--coordinator", nobody, "status", "--wait", "2s")
+    with deaf() as unknown:
+        result = ctl("--coordinator", unknown, "status", "--wait", "2s")
     assert result.exit_code == 1
     assert "no process listens there" in result.stderr
     assert ctl("status", "--wait", "long").exit_code == 2

@@ -61,7 +61,7 @@ def members_of(store: Engine) -> EtcdMembers:
 
 
 def lose_answers(store: Engine, count: int) -> None:
-    """The next transactions are applied, and nobody hears of it."""
+    """The next transactions are applied, and no client learns of it."""
     left = [count]
     for member in members_of(store)._stubs:
         real = member.kv.Txn
@@ -116,7 +116,7 @@ async def test_an_election_whose_answer_is_lost_is_won_once(
         await store.commit([domain("r1", "a")], [], 0, leadership)
 
 
-async def test_a_lost_answer_is_unknown_once_somebody_else_has_written(
+async def test_a_lost_answer_is_unknown_once_another_client_has_written(
     one_member: Cluster, prefix: str, tmp_path: Path
 ) -> None:
     async with opened(engine_at(one_member.address(prefix), tmp_path)) as store:
@@ -221,13 +221,13 @@ async def test_a_watch_goes_on_behind_a_compaction(
         leadership = await leading(store, "two:2")
         await store.commit([domain("r1", "a")], [], 0, leadership)
         await compact_to(members_of(store), await revision_now(members_of(store), store._keys))  # type: ignore[union-attr]
-        proxy.mend()
+        proxy.repair()
         await until(lambda: follower.leader() == Leader("two:2", leadership.term))
         await store.resign(leadership)
         await until(lambda: follower.leader() is None)
 
 
-async def test_nobody_is_known_to_lead_while_etcd_is_away(
+async def test_no_replica_is_known_to_lead_while_etcd_is_away(
     one_member: Cluster, prefix: str, tmp_path: Path
 ) -> None:
     address = one_member.address(prefix)
@@ -240,7 +240,7 @@ async def test_nobody_is_known_to_lead_while_etcd_is_away(
         await until(lambda: follower.leader() is not None)
         proxy.cut()
         await until(lambda: follower.leader() is None)
-        proxy.mend()
+        proxy.repair()
         await until(lambda: follower.leader() == Leader("one:1", leadership.term))
 
 

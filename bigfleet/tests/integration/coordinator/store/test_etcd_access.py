@@ -191,10 +191,10 @@ async def test_a_certificate_and_a_password_are_both_asked_for(
         place = login(guarded, prefix, tmp_path, "fleet", "fleet-secret")
         place = replace(place, address=guarded.address(prefix, [address]), tls=client)
         await works(place)
-        nobody = replace(place, username="", password_file=None)
+        unknown = replace(place, username="", password_file=None)
         # One of them takes the name in the certificate, which is empty, for the user's.
         with pytest.raises(StoreSettingsError, match=r"(Give|Grant) the store"):
-            await engine(nobody).open()
+            await engine(unknown).open()
         with pytest.raises(StoreUnavailableError):
             await engine(replace(place, tls=None)).open()
 

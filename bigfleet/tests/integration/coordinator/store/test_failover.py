@@ -1,4 +1,4 @@
-"""Three etcd members, several replicas: whoever leads may die, pause or be cut off.
+"""Three etcd members, several replicas: the leader may die, pause or be cut off.
 
 A replica that was only waiting leads within five seconds, has everything that was acknowledged, and
 the one before it cannot write any more.
@@ -149,7 +149,7 @@ async def test_a_leader_that_is_cut_off_knows_it_before_another_leads(
         loaded = await replica.store.load()
         assert RowKey("domains", "rack/r1") in await rows_in(replica.store)
         for proxy in proxies:
-            proxy.mend()
+            proxy.repair()
         with pytest.raises(DeposedError):
             await former_store.commit([domain("r3", "a")], [], loaded.revision, former)
         await until(lambda: former_store.leader() == replica.store.leader())

@@ -61,7 +61,7 @@ class Replicas:
         self.wires: dict[str, list[Proxy]] = {}
 
     def leader(self) -> SmallLeader | None:
-        """Whoever answers now."""
+        """The replica that answers now."""
         return next((replica for replica in self.all if replica.leads), None)
 
 
@@ -105,7 +105,7 @@ async def cut_the_leader(made: Replicas, history: History) -> None:
     await until(lambda: made.leader() not in (None, leader))
     await history.more(AFTER)
     for wire in made.wires[leader.name]:
-        wire.mend()
+        wire.repair()
     await history.more(AFTER)
 
 

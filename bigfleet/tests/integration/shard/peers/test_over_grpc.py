@@ -106,8 +106,8 @@ async def test_a_follower_names_the_leader_and_the_report_reaches_it() -> None:
         assert shard.tally.reports.count("not_leader") == 1, "the leader is remembered"
 
 
-async def test_a_follower_without_a_word_sends_nobody_anywhere_but_another_answers() -> None:
-    silent = Replica("somebody")
+async def test_a_follower_without_a_word_sends_callers_nowhere_but_another_answers() -> None:
+    silent = Replica("other")
     silent.names_leader = False
     leader = Replica()
     async with (
@@ -118,7 +118,7 @@ async def test_a_follower_without_a_word_sends_nobody_anywhere_but_another_answe
         await holds(lambda: len(leader.reports) >= 2)
 
 
-async def test_nobody_there_at_the_start_is_an_ordinary_state() -> None:
+async def test_no_peer_there_at_the_start_is_an_ordinary_state() -> None:
     shard = Shard()
     async with reporting(shard, "127.0.0.1:1"):
         await holds(lambda: shard.tally.reports.count("error") >= 2)
@@ -134,7 +134,7 @@ async def test_a_call_ends_at_its_deadline() -> None:
         await caller.close()
 
 
-async def test_an_answer_nobody_can_decode_is_a_report_that_failed() -> None:
+async def test_an_answer_that_cannot_be_decoded_is_a_report_that_failed() -> None:
     odd = Replica()
     async with serving(odd, lambda answer: b"\xff" * 20) as address:
         shard = Shard()

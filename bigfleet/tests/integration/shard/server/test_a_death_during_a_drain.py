@@ -1,6 +1,6 @@
 """A shard dies while a machine leaves its cluster, which learns of the end all the same.
 
-Nobody is there to say that a machine has left, and after the restart it looks like any other free
+No peer is there to say that a machine has left, and after the restart it looks like any other free
 one. The clusters of these stories never give a node up by themselves.
 """
 

@@ -77,7 +77,7 @@ def test_an_operator_that_stops_reading_is_let_go_and_comes_back(caplog: Log) ->
         whole.operator("bad").cluster.faults.stop_reading()
         workload = whole.operator("bad").cluster.workload
         for replicas in range(200):
-            # Every roll-up is answered, and nobody takes the answers.
+            # Every roll-up is answered, and no one takes the answers.
             workload.scale(workload.names[0], 8 + replicas % 2)
             await asyncio.sleep(2.0)
         assert whole.metric("session_lifecycle_total", event="removed") > removed

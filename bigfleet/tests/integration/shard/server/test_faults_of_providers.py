@@ -85,7 +85,7 @@ def test_garbage_in_a_list_changes_nothing(caplog: Log, garbage: str, words: str
     assert said(caplog, words)
 
 
-def test_a_provider_that_hangs_is_given_up_on_and_harms_nobody(caplog: Log) -> None:
+def test_a_provider_that_hangs_is_given_up_on_and_harms_no_other(caplog: Log) -> None:
     async def story(whole: Whole) -> None:
         await met(whole)
         whole.world.network.weather = Weather(lost_request=1.0)

@@ -158,7 +158,7 @@ def test_a_clock_that_went_back_holds_nothing_for_as_long_as_it_was_wrong(caplog
     assert said(caplog, "wall clock jumped back")
 
 
-def test_a_clock_that_went_back_keeps_nobody_off_an_offering_or_a_cluster() -> None:
+def test_a_clock_that_went_back_keeps_no_cluster_off_an_offering_or_a_cluster() -> None:
     async def story(whole: Whole) -> None:
         whole.world.network.cut("s1", "c1")
         await whole.until(lambda: len(whole.shard.book) == 30, 60.0, "a List")

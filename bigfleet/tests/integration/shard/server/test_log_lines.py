@@ -94,7 +94,7 @@ class Coordinators:
     ) -> coordinator.ReportAck:
         term = self.terms.pop(0) if self.terms else 5
         if not term:
-            raise ReportError("UNAVAILABLE", "nobody is there")
+            raise ReportError("UNAVAILABLE", "no peer is there")
         return coordinator.ReportAck(acknowledged=True, coordinator_term=term)
 
     async def close(self) -> None:
@@ -127,7 +127,7 @@ async def _trouble(whole: Whole) -> None:
     await whole.until(lambda: whole.bound() >= 24, 300.0, "what the cluster wants")
     await _bad_frames(whole)
     await _bad_provider(whole)
-    await _nobody_there(whole)
+    await _no_peer_there(whole)
     whole.scale(0)
     await asyncio.sleep(150.0)
     await _strangers(whole)
@@ -167,7 +167,7 @@ async def _bad_provider(whole: Whole) -> None:
     await whole.until(lambda: whole.bound() >= 36, 300.0, "what the cluster wants now")
 
 
-async def _nobody_there(whole: Whole) -> None:
+async def _no_peer_there(whole: Whole) -> None:
     whole.world.network.cut("s1", "c1")
     whole.world.board.break_streams("c1")
     await whole.until(lambda: not whole.shard.sessions.connected("c1"), 60.0, "a lost session")
@@ -175,7 +175,7 @@ async def _nobody_there(whole: Whole) -> None:
     # Some are left alone for a while, after what was tried while the provider was away.
     assert any(_is_drained(whole, machine) for machine in whole.shard.book.bound("c1"))
     await asyncio.sleep(5.0)
-    whole.world.network.mend_all()
+    whole.world.network.repair_all()
     await whole.until(lambda: whole.operator().connected, 120.0, "a session")
     await asyncio.sleep(30.0)
 
@@ -188,7 +188,7 @@ def _is_drained(whole: Whole, machine: str) -> bool:
 
 
 class Stranger:
-    """A peer with a certificate of nobody's."""
+    """A peer with a certificate without a role."""
 
     identity = "bigfleet://cluster/other"
 

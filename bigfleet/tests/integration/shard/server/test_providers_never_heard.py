@@ -59,7 +59,7 @@ def test_nothing_is_preempted_for_needs_that_unheard_machines_meet(caplog: Log) 
         assert whole.metric("actions_suppressed_total", kind="Preempt") > 0
         seen, _ = whole.shard.executor.decisions.since(0)
         assert {d.outcome for d in seen if d.kind == "Preempt"} == {"provider_unheard"}
-        whole.world.network.mend("s1", "p1")
+        whole.world.network.repair("s1", "p1")
         await both_met(whole)
         await asyncio.sleep(120.0)
         assert not whole.shard.unheard()
@@ -78,7 +78,7 @@ def test_growth_does_not_wait_for_a_provider_that_never_answers() -> None:
         await whole.until(lambda: whole.bound("c1") == 4, 120.0, "a fourth machine")
         assert not whole.world.monitor.counts.get("Preempt")
 
-    # Three of the five are bought for the important cluster, whose machines nobody sees.
+    # Three of the five are bought for the important cluster, whose machines no process sees.
     live(setting(speculative=5), story)
 
 
@@ -89,7 +89,7 @@ def test_a_shrinking_cluster_keeps_its_machines_until_all_are_heard() -> None:
         whole.scale(1, "c1")
         await asyncio.sleep(180.0)
         assert not whole.world.monitor.counts.get("Reclaim")
-        whole.world.network.mend("s1", "p1")
+        whole.world.network.repair("s1", "p1")
         await whole.until(lambda: whole.bound("c1") == 1, 1200.0, "two reclaims")
 
     live(setting(), story)

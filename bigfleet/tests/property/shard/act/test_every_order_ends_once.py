@@ -45,7 +45,7 @@ steps = st.one_of(
     st.tuples(st.just("swallow"), st.sampled_from(METHODS[:4])),
     st.tuples(st.just("serve"), st.none()),
     st.tuples(st.just("latency"), st.sampled_from([0.0, 1.0, 50.0])),
-    st.tuples(st.just("blobs"), st.sampled_from(["come", "fail", "tarry", "nobody"])),
+    st.tuples(st.just("blobs"), st.sampled_from(["come", "fail", "tarry", "unknown"])),
     st.tuples(st.just("vanish"), st.sampled_from(NAMES)),
     st.tuples(st.just("ack"), st.integers(0, 5)),
     st.tuples(st.just("pause"), st.booleans()),
@@ -67,7 +67,7 @@ async def take(world: World, step: str, detail: object) -> None:
         case "latency", float(seconds):
             world.cloud.latency = seconds
         case "blobs", str(how):
-            world.operators.connected = set() if how == "nobody" else {"c-1", "c-2"}
+            world.operators.connected = set() if how == "unknown" else {"c-1", "c-2"}
             world.operators.error = BlobError("no") if how == "fail" else None
             world.operators.latency = 60.0 if how == "tarry" else 0.0
         case "vanish", str(name):
@@ -163,7 +163,7 @@ def test_once_everything_works_again_the_book_says_what_the_provider_says(
                     world.observe(name)
             for name, record in world.cloud.machines.items():
                 assert int(world.state(name)) == int(record.state)
-            # Nobody leaves for ever, and nothing is remembered that means nothing.
+            # No one leaves forever, and nothing is remembered that means nothing.
             await passes(5)
             assert len(world.executor.drains) == 0
             for name in world.memory.entries:

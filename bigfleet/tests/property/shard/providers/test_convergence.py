@@ -93,7 +93,7 @@ class Story:
             if name in book:
                 book.revert(name)
         else:
-            # It seemed to go well, and nobody there has heard of it.
+            # It seemed to go well, and the peer has not received it.
             self.unheard[name] = revision
         book.free(name)
         if 0.5 <= fate < 0.8:

@@ -87,7 +87,7 @@ def test_a_pick_that_gives_nothing_ends_the_move(word: MoveReply) -> None:
     assert phase(after(at(MovePhase.PLANNED), A, B, word)) is MovePhase.ABANDONED
 
 
-def test_a_donor_that_says_nothing_is_not_waited_for_for_ever() -> None:
+def test_a_donor_that_says_nothing_is_not_waited_for_forever() -> None:
     late = MoveContext(NOW + int((rules.PICK_SECONDS + 1) * SECOND))
     assert phase(after(at(MovePhase.PLANNED), context=late)) is MovePhase.ABANDONED
     assert phase(after(at(MovePhase.PLANNED), GAVE, context=late)) is MovePhase.DONOR_RELEASED
@@ -210,7 +210,7 @@ def test_the_donor_forgets_first_then_the_recipient_then_it_is_done() -> None:
     assert phase(after(adopted, replace(A, is_registered=False))) is MovePhase.DONE
 
 
-def test_what_is_done_is_told_again_to_whoever_still_holds_it() -> None:
+def test_what_is_done_is_told_again_to_the_shard_that_still_holds_it() -> None:
     assert after(at(MovePhase.DONE)) == WAIT
     assert told(after(at(MovePhase.DONE), GAVE)) == [("a", "settle")]
 
@@ -241,7 +241,7 @@ def test_a_recipient_that_came_back_with_the_machines_gives_them_up_first() -> N
     gave_up = replace(TOOK, held=(*TOOK.held, HeldTransfer("m", TransferEnd.DONOR, IDS)))
     assert told(after(abandoned, GAVE, gave_up)) == [("b", "forget")]
     gone = replace(A, is_registered=False, is_gone=True)
-    assert told(after(abandoned, gone, TOOK)) == [("b", "settle")], "nobody else is there"
+    assert told(after(abandoned, gone, TOOK)) == [("b", "settle")], "no other is there"
 
 
 def test_a_row_from_before_the_machines_went_back_is_given_up_again() -> None:

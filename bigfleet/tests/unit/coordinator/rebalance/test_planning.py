@@ -338,7 +338,7 @@ def test_nothing_is_drained_while_anybody_has_something_to_give() -> None:
         shard("b", old),
         known=PlanningInput(now=NOW, is_whole=False),
     )
-    assert not deaf.moves, "somebody who was not heard may have something"
+    assert not deaf.moves, "a person who was not heard may have something"
 
 
 def test_a_donor_with_demand_as_important_is_left_alone() -> None:
@@ -349,7 +349,7 @@ def test_a_donor_with_demand_as_important_is_left_alone() -> None:
     assert gifts(planned(donor, shard("b", lack(age=13)))) == [("preempt", "a", "b", 1)] * 2
 
 
-def test_of_machines_whose_size_nobody_knows_one_is_asked_for_at_a_time() -> None:
+def test_of_machines_of_unknown_size_one_is_asked_for_at_a_time() -> None:
     result = planned(shard("a", types=BUSY), shard("b", lack(cpu="400", age=13)))
     assert gifts(result) == [("preempt", "a", "b", 1)]
     assert result.moves[0].wish.instance_type == ""

@@ -1,4 +1,4 @@
-"""Reports as values: which of a machine's labels matter, and when everything is read anew."""
+"""Reports as values: which of a machine's labels matter, and when everything is read again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_machines_that_cannot_be_told_apart_are_one_kind() -> None:
     assert (len(reader.catalogue.kinds), view.idle.tolist()) == (1, [100])
 
 
-def test_a_label_somebody_asks_for_tells_them_apart() -> None:
+def test_a_label_a_need_asks_for_tells_them_apart() -> None:
     reader = ReportReader()
     donor, asks = reader.views([heard("a", racks=100), heard("b", asked=("arch",))])
     assert (len(reader.catalogue.kinds), sum(donor.idle)) == (2, 100)

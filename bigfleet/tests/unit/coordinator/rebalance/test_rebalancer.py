@@ -206,7 +206,7 @@ async def test_a_donor_that_answers_after_the_move_was_given_up_gets_its_machine
         assert list(await moving.hear("a", held=[(move.id, DONOR, "m-1")])) == [f"{move.id}/back"]
 
 
-async def test_a_transfer_nobody_remembers_goes_back_once_everybody_was_heard() -> None:
+async def test_a_transfer_that_is_not_remembered_goes_back_once_everybody_was_heard() -> None:
     store = MemoryStore()
     async with fleet(store) as moving:
         await moving.hear("a")
@@ -219,7 +219,7 @@ async def test_a_transfer_nobody_remembers_goes_back_once_everybody_was_heard() 
         assert list(await moving.hear("a", held=lost)) == ["x/back"]
 
 
-async def test_a_transfer_nobody_remembers_that_was_adopted_is_settled() -> None:
+async def test_a_transfer_that_is_not_remembered_that_was_adopted_is_settled() -> None:
     async with fleet() as moving:
         gave, took = [("x", DONOR, "m-1")], [("x", RECIPIENT, "m-1")]
         await moving.hear("a", held=gave)

@@ -53,8 +53,8 @@ async def a_minute_of(which: str, error: StoreError) -> int:
 @pytest.mark.parametrize(
     ("error", "at_least", "at_most"),
     [
-        (StoreUnavailableError("nobody answers"), 30, 130),
-        (StoreSettingsError("etcd lets nobody in: wrong password"), 6, 15),
+        (StoreUnavailableError("no process answers"), 30, 130),
+        (StoreSettingsError("etcd refuses the log-in: wrong password"), 6, 15),
     ],
 )
 def test_it_is_asked_again_less_and_less_often(

@@ -54,7 +54,7 @@ def test_an_address_names_members_and_a_prefix() -> None:
 @pytest.mark.parametrize(
     "text", ["etcd://", "etcd:///x", "etcd://host", "etcd://u:p@h:1", "etcd://a:1,b", "http://a:1"]
 )
-def test_an_address_nobody_understands_is_refused(text: str) -> None:
+def test_an_address_that_is_not_understood_is_refused(text: str) -> None:
     with pytest.raises(StoreSettingsError, match=r"write etcd://host:2379,host:2379"):
         EtcdAddress.of(text)
 

@@ -47,7 +47,7 @@ def test_a_machine_that_has_moved_on_is_left_alone(kind: ActionKind, state: Mach
         async with World() as world:
             world.add(machine("m", state))
             assert world.hand_over(order(kind, "m")).deduped == 1
-            assert world.hand_over(order(kind, "nobody")).deduped == 1
+            assert world.hand_over(order(kind, "unknown")).deduped == 1
             assert not world.book.busy("m")
 
     run(main)
@@ -118,7 +118,7 @@ def test_a_gang_of_which_one_machine_moved_on_is_left_for_the_next_cycle() -> No
 
 def test_no_more_actions_run_at_once_than_there_are_workers() -> None:
     async def main() -> None:
-        # One of them is kept for those who wait for somebody else.
+        # One of them is kept for those who wait for another party.
         async with World(settings=PoolSettings(concurrency=5)) as world:
             machines = idle(20)
             world.add(*machines)
@@ -247,7 +247,7 @@ def test_a_machine_that_vanished_while_its_order_waited_is_a_miss() -> None:
     run(main)
 
 
-def test_a_provider_nobody_registered_is_an_error_of_that_order_alone() -> None:
+def test_a_provider_that_is_not_registered_is_an_error_of_that_order_alone() -> None:
     async def main() -> None:
         async with World() as world:
             world.add(machine("m"), machine("n"))

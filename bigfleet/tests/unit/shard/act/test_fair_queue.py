@@ -1,4 +1,4 @@
-"""Whose turn it is: first come, first served, and nobody gets all the workers."""
+"""Whose turn it is: first come, first served, and no cluster gets all the workers."""
 
 import asyncio
 
@@ -56,7 +56,7 @@ def test_one_cluster_leaves_an_eighth_of_the_workers_to_others() -> None:
     assert begin_all(waiting) == [other]
 
 
-def test_however_many_hang_somebody_else_finds_a_worker() -> None:
+def test_however_many_hang_another_client_finds_a_worker() -> None:
     waiting = FairQueue(64)
     for number in range(6_400):
         waiting.put(attempt(cluster=f"mute-{number % 50}"))
@@ -140,7 +140,7 @@ def test_the_first_that_may_begin_is_taken(workers: int, steps: list[tuple[str, 
         assert len(waiting) == len(line)
 
 
-def test_a_mute_cluster_holds_nobody_up() -> None:
+def test_a_mute_cluster_holds_up_no_other() -> None:
     async def main() -> None:
         async with World(settings=PoolSettings(concurrency=8)) as world:
             mute = [f"mute-{number}" for number in range(40)]

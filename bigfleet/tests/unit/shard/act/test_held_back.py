@@ -30,7 +30,7 @@ async def test_a_decision_in_vain_is_told_with_the_word_for_why() -> None:
     assert decision.reason == "because"
 
 
-async def test_the_same_again_is_told_once_and_anew_after_a_break() -> None:
+async def test_the_same_again_is_told_once_and_once_more_after_a_break() -> None:
     held, told = withheld()
     for cycle in (1, 2, 3):
         await held.take([(ONE, PAUSED), (OTHER, PAUSED)][: cycle % 2 + 1], cycle)

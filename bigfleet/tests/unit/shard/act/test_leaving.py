@@ -188,7 +188,7 @@ def test_a_kept_machine_is_uncordoned_and_never_drained() -> None:
     run(main)
 
 
-def test_a_drain_that_somebody_asked_for_cannot_be_called_off() -> None:
+def test_a_drain_that_a_person_asked_for_cannot_be_called_off() -> None:
     async def main() -> None:
         async with World() as world:
             world.add(machine("m", S.CONFIGURED))
@@ -201,7 +201,7 @@ def test_a_drain_that_somebody_asked_for_cannot_be_called_off() -> None:
     run(main)
 
 
-def test_a_drain_that_somebody_asked_for_is_still_asked_for_when_it_failed() -> None:
+def test_a_drain_that_a_person_asked_for_is_still_asked_for_when_it_failed() -> None:
     async def main() -> None:
         async with World() as world:
             world.add(machine("m", S.CONFIGURED))

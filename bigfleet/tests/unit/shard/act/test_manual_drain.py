@@ -1,4 +1,4 @@
-"""Drains that somebody asked for: they happen, or whoever asked is told why not."""
+"""Drains that a person asked for: they happen, or the caller learns why not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def met(whole: Whole) -> None:
 
 
 async def one_of(whole: Whole) -> tuple[Facade, Machine]:
-    """A machine that serves, and nobody minds that it goes."""
+    """A machine that serves, and no rule minds that it goes."""
     await met(whole)
     whole.world.monitor.excuse("c1", whole.loop.time())
     machine = whole.shard.book.get(min(whole.shard.book.bound("c1")))
@@ -173,8 +173,8 @@ def test_what_cannot_be_drained_now_is_said_with_why() -> None:
         idle = next(slot.id for slot in whole.provider.slots.values() if not slot.cluster)
         with pytest.raises(DrainRefusedError, match="is Idle, not Configured"):
             await facade.drain_machine(idle)
-        with pytest.raises(DrainRefusedError, match="no machine 'nobody'"):
-            await facade.drain_machine("nobody")
+        with pytest.raises(DrainRefusedError, match="no machine 'unknown'"):
+            await facade.drain_machine("unknown")
 
     live(setting(), story)
 

@@ -92,7 +92,7 @@ def test_preempts_are_not_capped_but_those_in_no_hurry_count() -> None:
     assert rail.reclaim_budget({"c-1": 60}) == {"c-1": 1}
 
 
-def test_a_cluster_nobody_counted_gives_back_nothing() -> None:
+def test_a_cluster_that_was_not_counted_gives_back_nothing() -> None:
     rail, _, _ = rails()
     assert not rail.admit(reclaims(1, "c-9"), {}).orders
 
@@ -172,7 +172,7 @@ def test_nothing_is_taken_from_a_cluster_before_every_provider_was_heard(
     assert rail.admit(decided, {"c-1": 9}).orders == decided
 
 
-def test_a_machine_whose_end_is_announced_is_drained_whoever_was_heard() -> None:
+def test_a_machine_whose_end_is_announced_is_drained_whatever_was_reported() -> None:
     ending = order(K.RECLAIM, "m", is_ending=True)
     assert not_taking([ending]).kept == [ending]
     victim = order(K.PREEMPT, "m", is_ending=True)

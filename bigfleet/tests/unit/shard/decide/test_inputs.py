@@ -80,7 +80,7 @@ def test_a_provider_that_is_not_asked_any_more_has_no_age() -> None:
         await whole.shard.providers.use(kept)
         whole.shard.lister.providers_changed()
         await asyncio.sleep(30.0)
-        # It would grow for ever, and somebody be paged for a provider that was removed.
+        # It would grow forever, and a person be paged for a provider that was removed.
         assert ages(whole) == {"p1"}
 
     live(Setting([provider("p1", 10), provider("p2", 0)], [cluster(replicas=4)]), story)
@@ -98,7 +98,7 @@ def test_facts_say_who_reported_and_who_cannot_be_served() -> None:
         fact = (await whole.shard._inputs.demand(Carry())).facts["c1"]
         assert (fact.reported, fact.blocked) == (True, True)
         backed_off = Carry().with_bootstrap_failure("c1", whole.shard.world.clock.now())
-        whole.world.network.mend_all()
+        whole.world.network.repair_all()
         await whole.until(lambda: whole.shard.sessions.connected("c1"), 120.0)
         fact = (await whole.shard._inputs.demand(backed_off)).facts["c1"]
         assert fact.blocked
@@ -151,7 +151,7 @@ def test_what_a_cluster_has_is_counted_from_columns() -> None:
             "memory": 64.0 * GI / 1000,
             "pods": 440.0,
         }
-        assert bound_capacity(book, "nobody") == {}
+        assert bound_capacity(book, "unknown") == {}
 
     live(setting(), story)
 

@@ -141,7 +141,7 @@ def test_other_offerings_count() -> None:
     assert World().view(elsewhere, need(), failing()).satisfied
 
 
-def test_a_provider_that_gets_no_creates_now_serves_nobody() -> None:
+def test_a_provider_that_gets_no_creates_now_serves_no_cluster() -> None:
     held = Trouble(held={"p": Run(F.THROTTLED, "Throttled: slow")})
     world = World()
     assert world.view(slots(1), need(), held).unmet_reason == pb.UNMET_REASON_STOCK_OUT
@@ -229,7 +229,7 @@ def test_limits_and_broken_clusters_stay_the_reason(
     assert view.unmet_reason == reason
 
 
-def test_of_several_causes_the_one_a_person_can_mend_is_told() -> None:
+def test_of_several_causes_the_one_a_person_can_repair_is_told() -> None:
     both = [machine("a", S.SPECULATIVE, excluded=True)]
     both.append(machine("b", S.SPECULATIVE, zone="z-2", excluded=True))
     trouble = Trouble({OFFERING: Run(F.THROTTLED, ""), OTHER: Run(F.BAD_REQUEST, "")})
@@ -249,7 +249,7 @@ def test_a_changed_cause_is_told_and_changed_words_are_not() -> None:
     assert third.satisfied
 
 
-def test_a_stock_out_nobody_remembers_keeps_its_words() -> None:
+def test_a_stock_out_that_is_not_remembered_keeps_its_words() -> None:
     world = World()
     world.living.carry = world.living.carry.with_stock_out(OFFERING, NOW)
     (verdict,) = world.news(slots(1), need(), Trouble())

@@ -51,7 +51,7 @@ class World:
         return found
 
 
-def test_a_record_seen_twice_changes_nothing_and_nobody_is_told() -> None:
+def test_a_record_seen_twice_changes_nothing_and_no_subscriber_is_told() -> None:
     world = World(machine())
     assert world.book.take(machine()).seen is RecordEffect.SAME
     assert world.changes == []
@@ -182,7 +182,7 @@ def test_machines_bound_to_a_cluster_and_stamped_for_it_belong_to_its_replay() -
 def test_machines_are_found_by_their_provider() -> None:
     world = World(machine(), machine(name="m-2", provider="other"))
     assert world.book.ids_of_provider("cloud") == ["m-1"]
-    assert world.book.ids_of_provider("nobody") == []
+    assert world.book.ids_of_provider("unknown") == []
 
 
 def test_stamps_without_a_shape_get_it_from_the_demand() -> None:

@@ -1,4 +1,4 @@
-"""Machines that a person keeps out stay out, over restarts, until somebody lets them in."""
+"""Machines that a person keeps out stay out, over restarts, until a person lets them in."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_a_machine_that_is_let_in_stays_in() -> None:
     assert not list(again)
 
 
-async def test_a_machine_nobody_knows_yet_can_be_kept_out() -> None:
+async def test_a_machine_that_is_unknown_yet_can_be_kept_out() -> None:
     there = book()
     excluded = Exclusions(there, ExcludedMachines(DictDisk(), inline))
     await excluded.set("m-9", True)

@@ -101,7 +101,7 @@ def test_the_shards_own_stamp_is_completer_than_the_records() -> None:
     assert merge(replace(known, stamp=None), seen, NOW).machine.stamp == seen.stamp
 
 
-def test_a_binding_of_somebody_else_ends_what_was_planned() -> None:
+def test_a_binding_of_another_client_ends_what_was_planned() -> None:
     known = machine(S.CONFIGURING, stamp=MINE, not_ready_since_ns=5, pods=3, do_not_disrupt=True)
     seen = machine(S.CONFIGURED, cluster="c-2", stamp=THEIRS)
     after = merge(known, seen, NOW).machine
@@ -113,7 +113,7 @@ def test_a_record_may_leave_out_the_cluster_until_the_machine_is_its_node() -> N
     known = machine(S.CONFIGURING, stamp=MINE)
     merged = merge(known, machine(S.CONFIGURING, cluster=""), NOW)
     assert (merged.machine, merged.changed) == (known, False)
-    # Nobody knows what a Configured machine is that is being configured again.
+    # It is unknown what a Configured machine is that is being configured again.
     again = merge(machine(S.CONFIGURED, stamp=MINE), machine(S.CONFIGURING, cluster=""), NOW)
     assert (again.machine.cluster, again.jumped) == ("", True)
 

@@ -100,7 +100,7 @@ def test_what_was_said_of_a_node_ends_with_the_node() -> None:
     assert (left.pods, world.observed.node_name("m-1")) == (1, "n-1")
 
 
-def test_a_cordon_that_nobody_asked_for_is_reported() -> None:
+def test_a_cordon_that_no_request_asked_for_is_reported() -> None:
     world = World()
     world.book.leave("m-1", None)
     nodes = [node(f"n-{i}", machine_id=f"m-{i}", unschedulable=True) for i in range(2)]

@@ -99,7 +99,7 @@ async def test_no_answer_in_time_and_a_late_one_is_passed_over() -> None:
     assert (await line.told()).ack.echo == "hello"
 
 
-async def test_without_a_session_nobody_waits() -> None:
+async def test_without_a_session_no_caller_waits() -> None:
     with pytest.raises(NoSessionError, match="c-1"):
         await Desk().sessions.bootstrap("c-1", PROFILE, IDLE, 30)
 
@@ -255,7 +255,7 @@ async def test_a_node_held_cordoned_without_an_instruction_is_let_go_once() -> N
     assert await cancelled() == []
     line.say(seen=seen(node("node-1", "m-1", ready=True), node("node-2", "m-2", ready=True)))
     line.say(seen=cordoned)
-    assert await cancelled() == [["node-1"]], "cordoned anew"
+    assert await cancelled() == [["node-1"]], "cordoned again"
     line = await desk.greet("c-1", "")
     line.say(seen=cordoned)
     assert await cancelled() == [], "this operator would not know what a cancel is"

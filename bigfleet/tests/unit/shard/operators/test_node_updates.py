@@ -357,7 +357,7 @@ def test_the_replay_reads_a_machine_when_its_turn_comes() -> None:
 
 
 @pytest.mark.parametrize("state", [S.SPECULATIVE, S.DELETING, S.IDLE])
-async def test_machines_of_nobody_concern_nobody(state: MachineState) -> None:
+async def test_unbound_machines_concern_no_cluster(state: MachineState) -> None:
     desk = Desk()
     line = await desk.greet()
     desk.book.take(machine("m-1", state))

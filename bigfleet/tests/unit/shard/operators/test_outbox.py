@@ -44,7 +44,7 @@ async def test_the_bound_is_8192_frames() -> None:
         outbox.put("frame")
 
 
-async def test_a_key_that_was_taken_is_queued_anew() -> None:
+async def test_a_key_that_was_taken_is_queued_again() -> None:
     outbox: Outbox[str] = Outbox()
     outbox.put("a1", "a")
     outbox.put("ack")
@@ -53,7 +53,7 @@ async def test_a_key_that_was_taken_is_queued_anew() -> None:
     assert await drained(outbox) == ["ack", "a2"]
 
 
-async def test_whoever_takes_waits_for_a_frame() -> None:
+async def test_a_reader_waits_for_a_frame() -> None:
     outbox: Outbox[str] = Outbox()
     taking = asyncio.ensure_future(outbox.take())
     await asyncio.sleep(0)

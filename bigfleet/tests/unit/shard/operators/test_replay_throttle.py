@@ -44,7 +44,7 @@ async def test_those_who_gave_up_take_no_turn() -> None:
         await tasks[3]
 
 
-async def test_nothing_turns_when_nobody_works() -> None:
+async def test_nothing_turns_when_no_session_works() -> None:
     turns = ReplayThrottle(pause=0.0)
     await turns.next()
     for _ in range(5):

@@ -172,8 +172,8 @@ async def test_unknown_request_and_instruction_ids_are_passed_over_silently(
 ) -> None:
     line = await Desk().greet()
     caplog.clear()
-    line.say(blob=shard_pb2.BootstrapBlobResponse(request_id="nobody asked"))
-    line.say(reclaimed=shard_pb2.ReclaimAck(instruction_id="nobody asked", nodes_started=1))
+    line.say(blob=shard_pb2.BootstrapBlobResponse(request_id="unknown"))
+    line.say(reclaimed=shard_pb2.ReclaimAck(instruction_id="unknown", nodes_started=1))
     line.say(hello=hello())
     assert (await line.told()).ack.echo == "hello"
     assert caplog.records == []
@@ -320,7 +320,7 @@ async def test_a_roll_up_replaces_everything_said_before() -> None:
     assert rows == {"b": 1, "c": 2}
 
 
-async def test_a_quarantined_roll_up_is_acknowledged_as_held_and_wakes_nobody(
+async def test_a_quarantined_roll_up_is_acknowledged_as_held_and_wakes_no_task(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     desk = Desk()

@@ -73,7 +73,7 @@ async def test_a_done_instruction_is_a_duplicate_even_under_an_old_term() -> Non
     assert outcomes(acks) == ["ACCEPTED"]
 
 
-async def test_what_has_no_id_is_ignored_and_what_nobody_knows_is_refused() -> None:
+async def test_what_has_no_id_is_ignored_and_what_is_unknown_is_refused() -> None:
     shard = Shard()
     acks = await shard.told(instruct("", assign_domain=ASSIGN), instruct("i-1"))
     assert [ack.instruction_id for ack in acks] == ["i-1"]
@@ -115,7 +115,7 @@ async def test_assignments_replace_domains_and_are_passed_on_before_instructions
     shard = Shard()
     said = answer(instruct("i-1", unassign_domain=pb.UnassignDomain(
         topology_key="zone", topology_value="z-b")))  # fmt: skip
-    for key, value in (("zone", "z-a"), ("zone", "z-b"), ("", "nobody's")):
+    for key, value in (("zone", "z-a"), ("zone", "z-b"), ("", "unknown")):
         said.assignments.domains.add(topology_key=key, topology_value=value, shard_id="s-1")
     said.assignments.foreign_domains.add(topology_key="zone", topology_value="z-c", shard_id="s-2")
     said.assignments.revision = 12

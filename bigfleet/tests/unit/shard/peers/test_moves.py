@@ -220,7 +220,7 @@ async def test_a_named_machine_under_way_is_not_given_now() -> None:
     assert outcomes(await shard.told(transfer("m/release", ["m-0", "m-1"]))) == ["ACCEPTED"]
 
 
-async def test_speculative_machines_go_by_whoever_has_them() -> None:
+async def test_speculative_machines_go_by_whichever_shard_has_them() -> None:
     slots = [machine(f"m-{n}", S.SPECULATIVE) for n in range(3)]
     donor, recipient = Shard(machines=slots), Shard("s-2")
     pick = pb.ReassignSpeculative(count=2)
@@ -267,7 +267,7 @@ async def test_machines_can_come_back_with_another_move() -> None:
 
 async def test_victims_serve_less_and_cost_least_first() -> None:
     fleet = [
-        machine("m-dear", S.CONFIGURED, stamp=stamp(0, 1, 9)),
+        machine("m-expensive", S.CONFIGURED, stamp=stamp(0, 1, 9)),
         machine("m-cheap", S.CONFIGURED, stamp=stamp(5, 1, 2)),
         machine("m-peer", S.CONFIGURED, stamp=stamp(10, 1, 1)),
         machine("m-risky", S.CONFIGURED, stamp=stamp(0, 7, 1)),
@@ -281,8 +281,8 @@ async def test_victims_serve_less_and_cost_least_first() -> None:
         interruption_penalty_bucket=capacity.PenaltyBucket.ValueType(7),
     )
     acks = await shard.told(instruct("m/drain", cross_shard_drain=drain))
-    assert list(acks[0].machine_ids) == ["m-cheap", "m-dear"]
-    assert shard.preempted == [("m-cheap", 10), ("m-dear", 10)]
+    assert list(acks[0].machine_ids) == ["m-cheap", "m-expensive"]
+    assert shard.preempted == [("m-cheap", 10), ("m-expensive", 10)]
 
 
 async def test_a_machine_drained_for_another_is_kept_for_it_and_then_given() -> None:
@@ -299,7 +299,7 @@ async def test_a_machine_drained_for_another_is_kept_for_it_and_then_given() -> 
     assert shard.book.get("m-1") is None
 
 
-async def test_a_machine_nobody_fetches_is_the_shards_to_use_again() -> None:
+async def test_a_machine_that_no_shard_fetches_is_the_shards_to_use_again() -> None:
     shard = Shard(machines=[machine("m-1", S.CONFIGURED, stamp=stamp())])
     drain = pb.CrossShardDrain(machine_ids=["m-1"], preemptor_priority=10)
     await shard.told(instruct("m/drain", cross_shard_drain=drain))
@@ -405,7 +405,7 @@ async def test_a_promise_outlives_a_restart() -> None:
     assert not reserved(last)
 
 
-async def test_a_promise_ends_in_time_whoever_restarts() -> None:
+async def test_a_promise_ends_in_time_whichever_shard_restarts() -> None:
     shard = Shard(machines=bound(1))
     await shard.told(drains("m-0"))
     shard.clock.advance(PROMISE_SECONDS - 60)

@@ -114,7 +114,7 @@ def test_a_run_is_told_by_its_last_failure() -> None:
     assert (run.cause, run.text) == (F.QUOTA, "quota: b")
 
 
-def test_a_run_nobody_goes_on_with_is_forgotten() -> None:
+def test_a_run_that_is_not_continued_is_forgotten() -> None:
     world = World()
     world.tries("a")
     world.tries("b")

@@ -146,7 +146,7 @@ async def test_a_failed_machine_is_lost_at_once_and_a_jump_is_counted() -> None:
         cloud.put(record("bound", FAILED), record("jumps", CONFIGURED))
         merged = await shard.after(11)
         assert [m.id for m in merged.losses] == ["bound"]
-        # Configured to Failed is no step the shard starts, and no jump goes uncounted.
+        # Configured to Failed is not a step the shard starts, and no jump goes uncounted.
         assert merged.jumped == 2
         assert merged.delivered == 1
 
@@ -237,7 +237,7 @@ async def test_an_unknown_state_is_found_wherever_it_stands_in_the_record() -> N
 
 
 @on_virtual_time
-async def test_a_list_with_a_record_that_nobody_can_read_is_counted_as_failed() -> None:
+async def test_a_list_with_a_record_that_cannot_be_read_is_counted_as_failed() -> None:
     cloud = cloud_of("a")
     cut = record("b").SerializeToString()[:-1]
     answered = cloud.list_raw
@@ -343,7 +343,7 @@ async def test_a_provider_that_changes_its_mind_is_followed_every_time() -> None
 
 
 @on_virtual_time
-async def test_a_provider_restored_from_a_backup_is_read_anew() -> None:
+async def test_a_provider_restored_from_a_backup_is_read_again() -> None:
     cloud = cloud_of("a", "b")
     async with shard_of(cloud) as shard:
         await shard.after(11)

@@ -28,7 +28,7 @@ async def test_a_list_without_news_counts_as_merged() -> None:
 
 
 @on_virtual_time
-async def test_a_list_without_news_wakes_nobody_and_waits_for_nobody() -> None:
+async def test_a_list_without_news_wakes_no_task_and_waits_for_none() -> None:
     cloud = cloud_of("a")
     async with shard_of(cloud) as shard:
         await shard.after(1)

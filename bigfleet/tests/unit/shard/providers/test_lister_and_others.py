@@ -66,7 +66,7 @@ async def test_a_machine_is_looked_at_by_itself_after_a_failed_action() -> None:
         await shard.after(1)
         cloud.put(record("a", FAILED))
         shard.lister.refresh("a")
-        shard.lister.refresh("nobody")
+        shard.lister.refresh("unknown")
         await shard.after(0.5)
         assert cloud.gets == ["a"]
         assert shard.known("a").state is MachineState.FAILED
@@ -134,7 +134,7 @@ async def test_without_cursors_machines_in_flight_are_polled_two_hundred_a_secon
 
 
 @on_virtual_time
-async def test_a_provider_that_is_removed_takes_what_serves_nobody_with_it() -> None:
+async def test_a_provider_that_is_removed_takes_what_serves_no_cluster_with_it() -> None:
     stays, goes = cloud_of("a", name="stays"), cloud_of("b", name="goes")
     goes.put(record("bound", CONFIGURED))
     async with shard_of(stays, goes) as shard:

@@ -56,7 +56,7 @@ def test_one_that_comes_back_in_between_starts_from_the_beginning() -> None:
     assert third.held.tolist() == [0]
 
 
-def test_when_they_are_back_the_next_time_counts_anew() -> None:
+def test_when_they_are_back_the_next_time_counts_again() -> None:
     rule, many = MassLoss(), list(range(60))
     judged(rule, many, bound=100)
     judged(rule, many, bound=100)

@@ -24,7 +24,7 @@ def test_before_the_first_cycle_there_is_nothing_to_see() -> None:
         facade = Facade(whole.shard)
         assert facade.need_views() is None
         assert len(facade.demand()) == 0
-        assert facade.machine("p1/nobody") is None
+        assert facade.machine("p1/unknown") is None
 
     live(replace(setting(), clusters=()), story)
 
@@ -90,7 +90,7 @@ def test_a_pause_outlives_a_restart_and_ends_with_resume() -> None:
     live(setting(), story)
 
 
-def test_a_machine_is_drained_because_somebody_asked() -> None:
+def test_a_machine_is_drained_because_a_person_asked() -> None:
     async def story(whole: Whole) -> None:
         await met(whole)
         facade, machine = Facade(whole.shard), whole.shard.book.bound("c1")[0]

@@ -86,7 +86,7 @@ async def test_the_providers_follow_what_is_assigned_and_flags_need_no_coordinat
     task.cancel()
 
 
-def test_a_registered_provider_nobody_could_dial_is_passed_over(
+def test_a_registered_provider_that_cannot_be_dialled_is_passed_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assignments = Assignments("s-1", [], DictDisk(), inline)

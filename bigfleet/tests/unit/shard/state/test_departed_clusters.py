@@ -59,7 +59,7 @@ async def test_those_without_machines_are_left_out(caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"c-1": 1}', b"\xff"])
-def test_a_file_nobody_can_read_says_how_to_mend_it(content: bytes) -> None:
+def test_a_file_that_cannot_be_read_says_how_to_repair_it(content: bytes) -> None:
     disk = DictDisk()
     disk.files[FILE] = content
     with pytest.raises(DataFileError, match=r"forgotten\.json.*remove it"):
@@ -102,7 +102,7 @@ def test_what_a_forgotten_cluster_had_goes_back_after_a_restart_too() -> None:
 def test_one_that_came_back_keeps_its_machines_over_the_next_restart() -> None:
     async def story(whole: Whole) -> None:
         await forget(whole)
-        whole.world.network.mend_all()
+        whole.world.network.repair_all()
         await whole.until(lambda: whole.operator().connected, 120.0, "a session")
         await whole.until(lambda: held(whole) == 30, 900.0, "30 bound machines")
         whole.world.network.cut("s1", "c1")
@@ -117,7 +117,7 @@ def test_without_room_on_disk_its_roll_ups_wait(caplog: pytest.LogCaptureFixture
     async def story(whole: Whole) -> None:
         await forget(whole)
         whole.world.disk.full = True
-        whole.world.network.mend_all()
+        whole.world.network.repair_all()
         await whole.until(lambda: whole.operator().connected, 120.0, "a session")
         await asyncio.sleep(30.0)
         assert not whole.shard.needs.accepted("c1")

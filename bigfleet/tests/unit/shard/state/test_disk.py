@@ -24,7 +24,7 @@ def test_a_file_is_read_as_it_was_last_replaced_or_appended(tmp_path: Path) -> N
     ]
 
 
-def test_files_are_for_their_owner_alone_also_when_somebody_opened_them(tmp_path: Path) -> None:
+def test_files_are_for_their_owner_alone_also_when_a_person_opened_them(tmp_path: Path) -> None:
     disk = LocalDisk(tmp_path)
     (tmp_path / "journal").write_bytes(b"")
     (tmp_path / "journal").chmod(0o666)

@@ -1,4 +1,4 @@
-"""The epoch: higher with every start, and never guessed from a file nobody can read."""
+"""The epoch: higher with every start, and never guessed from a file that cannot be read."""
 
 import logging
 

@@ -52,9 +52,9 @@ def test_a_line_of_an_older_release_is_of_a_drain_that_can_be_called_off() -> No
     assert not entry.final
 
 
-async def test_forgetting_what_nobody_knows_costs_nothing() -> None:
+async def test_forgetting_what_is_unknown_costs_nothing() -> None:
     disk = MemoryDisk()
-    await Journal(disk, at_once).forget("nobody")
+    await Journal(disk, at_once).forget("unknown")
     assert disk.appends == 0
 
 
@@ -62,7 +62,7 @@ async def test_what_is_forgotten_in_passing_is_flushed_with_the_next_group() -> 
     disk = MemoryDisk()
     async with running(Journal(disk, at_once)) as journal:
         await journal.remember("a", JournalEntry(STAMP))
-        journal.forget_soon(["a", "nobody"])
+        journal.forget_soon(["a", "unknown"])
         await journal.remember("b", LEAVING)
         assert disk.appends == 2
     assert Journal(disk, at_once).load() == {"b": LEAVING}

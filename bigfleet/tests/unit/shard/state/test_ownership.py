@@ -135,7 +135,7 @@ async def test_a_settled_transfer_is_reported_no_more_and_still_holds() -> None:
     assert ownership.owns(machine("a", "z-2"))
 
 
-async def test_whoever_listens_is_told_of_what_may_change_an_answer_and_of_nothing_else() -> None:
+async def test_a_listener_learns_of_what_may_change_an_answer_and_of_nothing_else() -> None:
     disk, told = MemoryDisk(), list[frozenset[str] | None]()
     ownership = opened(disk)
     ownership.on_change.append(told.append)

@@ -118,7 +118,7 @@ def test_a_stamp_is_renewed_only_within_its_cluster_and_by_a_later_one() -> None
 
 
 @on_virtual_time
-async def test_the_file_is_written_anew_with_what_still_holds() -> None:
+async def test_the_file_is_written_again_with_what_still_holds() -> None:
     disk, plan = MemoryDisk(), claimed_by_the_high_need()
     now = given(plan)
     living = Living()

@@ -31,7 +31,7 @@ def test_a_directory_from_before_is_taken_over() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"x" * 5000])
-def test_a_file_nobody_wrote_like_this_is_not_guessed_at(content: bytes) -> None:
+def test_a_file_of_another_form_is_not_guessed_at(content: bytes) -> None:
     disk = MemoryDisk({"shard-id": content})
     with pytest.raises(DirectoryError) as refused:
         take_directory(disk, "s-2")
