@@ -1,7 +1,7 @@
 """Whether the demo's addresses can be had, asked before anything starts.
 
-A process that finds its port taken says so in a log that is not read yet; here it is a line with the
-port and the flag that changes it.
+A process that finds its port taken says so in a log that is not read yet; here it is a line with
+the port and the flag that changes it.
 """
 
 from __future__ import annotations
