@@ -4,6 +4,7 @@
     demo               `bigfleet demo`: the whole system on one machine
     bench_coordinator  a coordinator measured as processes
     bench_shard        a shard measured as processes
+    profiles           what a scale test runs;  gates  what it is held to, and its summary
     bench_shapes       fleets of one shape each, for `bench_shard`
     bench              `bigfleet bench`: the engine measured inside this process; rows of results
     simcluster         simulated clusters that speak the operator's side of the session

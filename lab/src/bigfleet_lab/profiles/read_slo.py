@@ -1,4 +1,4 @@
-"""The block `slo` of a profile: thresholds, what is expected, and gates that are left out."""
+"""The block "slo" of a profile: thresholds, what is expected, and gates that are left out."""
 
 from __future__ import annotations
 
