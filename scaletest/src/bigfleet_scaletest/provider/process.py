@@ -2,7 +2,7 @@
 
 Machines of the tiers seed and idle exist when it says so in its log, at their first start; a later
 start finds them in the state file. Orders come on standard input: `latency` makes transitions take
-the profile's time from now on, `sell_out` and `restock` are a stock-out of everything.
+the profile's time from now on, `sell_out` and "restock" are a stock-out of everything.
 
 python -m bigfleet_scaletest.provider.process --shard N --addr A --metrics-addr A --state FILE
 """
