@@ -53,7 +53,7 @@ class Seen:
         return [self.machines[mid] for mid in row.taken]
 
     def held(self, row: Row) -> list[Machine]:
-        """Machines it claims without having taken them now."""
+        """Machines it claims without having acquired them now."""
         return [self.machines[mid] for mid in row.claims if mid not in row.taken]
 
     def satisfied(self, row: Row) -> bool:
@@ -102,15 +102,25 @@ def see(case: Case, plan: Plan, now: int = NOW) -> Seen:
         if row >= 0:
             rows[row].claims.append(plan.fleet.ids[number])
     actions: dict[str, Action] = {}
+    ready = _ready(plan)
     for index, action in enumerate(plan):
         assert action.machine not in actions, f"two actions for {action.machine}"
         actions[action.machine] = action
         row = int(plan.actions.row[index])
-        if action.kind in (ActionKind.BOOTSTRAP, ActionKind.PROVISION):
+        if action.machine in ready:
+            rows[row].ready.append(action.machine)
+        elif action.kind in (ActionKind.BOOTSTRAP, ActionKind.PROVISION):
             rows[row].taken.append(action.machine)
         elif action.kind is ActionKind.PREEMPT:
             rows[row].picks.append(action.machine)
     return Seen(case, plan, world, rows, actions)
+
+
+def _ready(plan: Plan) -> set[str]:
+    """Idle machines that were made for a row before: they are taken with the stamp they have."""
+    fleet, given = plan.fleet, plan.stamps
+    kept = given.machine[given.sequence == fleet.sequence[given.machine]]
+    return {fleet.ids[m] for m in kept.tolist() if fleet.state[m] == S.IDLE}
 
 
 def _row(case: Case, plan: Plan, position: int) -> Row:

@@ -126,13 +126,9 @@ def _foldable(
 
 
 def _with_folds(
-    demand: Demand,
-    amounts: ScaledAmounts,
-    topology: CycleTopology,
-    folded: I64,
-    folds: Mapping[FoldKey, tuple[int, int]],
-    sequence: int,
-) -> NormalRows:
+    demand: Demand, amounts: ScaledAmounts, topology: CycleTopology, folded: I64, folds:
+    Mapping[FoldKey, tuple[int, int]], sequence: int,
+) -> NormalRows:  # fmt: skip
     symbols = demand.symbols
     clusters = _clusters(demand)
     plain_profile = topology.without_same(demand)

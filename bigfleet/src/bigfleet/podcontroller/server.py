@@ -256,13 +256,9 @@ class ControllerWatches:
 
 
 async def _live(
-    controller: PodController,
-    watches: ControllerWatches,
-    election: LeaderElection,
-    events: EventRecorder,
-    readiness: Readiness,
-    stop: asyncio.Event,
-) -> None:
+    controller: PodController, watches: ControllerWatches, election: LeaderElection, events:
+    EventRecorder, readiness: Readiness, stop: asyncio.Event,
+) -> None:  # fmt: skip
     async def lead() -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(controller.run())

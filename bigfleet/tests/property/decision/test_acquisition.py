@@ -34,7 +34,7 @@ def test_what_is_taken_or_freed_matches_covers_the_unit_and_offers_every_dimensi
         for row in view.rows:
             # Members of a folded row may be served as gangs, from machines too small for a unit.
             whole = not row.folded
-            for mid in (*row.taken, *row.picks):
+            for mid in (*row.taken, *row.ready, *row.picks):
                 m = view.machines[mid]
                 assert view.world.usable(m), (seed, mid)
                 assert view.world.may_place(row, m), (seed, mid)
@@ -47,6 +47,7 @@ def test_what_is_taken_or_freed_matches_covers_the_unit_and_offers_every_dimensi
 def free_at_turn(view: Seen, row: Row) -> list[Machine]:
     """Free machines that no earlier row took and that would suit this one."""
     gone = {mid for earlier in view.rows[: row.position] for mid in earlier.taken}
+    gone |= {mid for other in view.rows for mid in other.ready}
     return [
         m
         for m in view.machines.values()

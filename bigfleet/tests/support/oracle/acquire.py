@@ -179,11 +179,22 @@ def can_serve(world: World, row: Row, m: Machine, domain: tuple[str, ...] | None
 
 
 def reserved_against(world: World, row: Row, m: Machine) -> bool:
-    """Kept for a live, unmet row that had its turn before this one."""
+    """Kept for a live, unmet row that had its turn before this one, or that waits for a gang's."""
     owner = world.owner(m.stamp)
-    if owner is None or owner in (row, row.parent) or owner.position > row.position:
+    if owner is None or owner in (row, row.parent) or satisfied(world, owner):
         return False
-    return not satisfied(world, owner)
+    return owner.position < row.position or completes(world, row, owner, m)
+
+
+def completes(world: World, row: Row, gang: Row, m: Machine) -> bool:
+    """A gang of the same priority can be complete where it has this machine."""
+    return (
+        gang.is_gang
+        and gang.need.profile.priority >= row.need.profile.priority
+        and gang.satisfiable
+        and gang.domain is not None
+        and world.domain_of(gang, m) == gang.domain
+    )
 
 
 def satisfied(world: World, row: Row) -> bool:

@@ -12,6 +12,7 @@ _STATE_RANK = {
     MachineState.CONFIGURED: 0,
     MachineState.CONFIGURING: 1,
     MachineState.CREATING: 2,
+    MachineState.IDLE: 2,
 }
 
 
@@ -30,6 +31,7 @@ def credit(world: World) -> None:
         hold_old_domains(world, row)
     for row in world.rows:
         claim_others(world, row)
+    give_up_ready(world)
 
 
 def held_order(world: World, row: Row, m: Machine) -> tuple[object, ...]:
@@ -58,7 +60,58 @@ def claim_in_order(world: World, row: Row, machines: Iterable[Machine]) -> None:
             left = world.deficit(row)
             if not covered(left) and world.reduces(row, left, m):
                 restamp(world, row, m)
-                world.claim(row, m)
+                claim(world, row, m)
+
+
+def claim(world: World, row: Row, m: Machine) -> None:
+    """Count a machine for the row; an Idle one is taken with it and keeps its stamp as it is."""
+    world.claim(row, m)
+    if m.state is MachineState.IDLE:
+        assert m.stamp is not None
+        world.taken_by[m.id] = row
+        row.taken.append(m.id)
+        row.ready.append(m.id)
+        world.restamped[m.id] = (row, m.stamp, m.stamp.sequence)
+
+
+def ready_for(world: World, row: Row) -> list[Machine]:
+    """Idle machines that were made or freed for exactly this row, and still suit it."""
+    if row.is_gang or world.fact(row.need.cluster).blocked:
+        return []
+    return [
+        m
+        for m in world.machines.values()
+        if m.state is MachineState.IDLE
+        and m.id not in world.claimed_by
+        and m.stamp is not None
+        and ident_of_stamp(m.stamp) in row.idents
+        and world.usable(m)
+        and world.may_place(row, m)
+        and world.covers_unit(row, m)
+        and world.offers_all(row, m)
+        and world.cost(row, m) is not None
+    ]
+
+
+def give_up_ready(world: World) -> None:
+    """Idle machines that rows counted are free again where an unmet row of higher priority may
+    take them: it is for that row's turn to decide."""
+    from oracle.acquire import can_serve
+
+    unmet = [
+        row
+        for row in world.rows
+        if not covered(world.deficit(row)) and not world.fact(row.need.cluster).blocked
+    ]
+    for row in world.rows:
+        higher = [u for u in unmet if u.need.profile.priority > row.need.profile.priority]
+        for mid in list(row.ready):
+            m = world.machines[mid]
+            if any(can_serve(world, other, m, None) for other in higher):
+                world.unclaim(m)
+                row.taken.remove(mid)
+                row.ready.remove(mid)
+                del world.taken_by[mid], world.restamped[mid]
 
 
 def claim_held(world: World, row: Row) -> None:
@@ -68,10 +121,11 @@ def claim_held(world: World, row: Row) -> None:
     something is surplus, the order of states decides what.
     """
     mine = [m for m in claimable(world, row) if m.stamp and ident_of_stamp(m.stamp) in row.idents]
+    mine += ready_for(world, row)
     ordered = sorted(mine, key=lambda m: held_order(world, row, m))
     if needs_each(world, row, ordered):
         for m in ordered:
-            world.claim(row, m)
+            claim(world, row, m)
     else:
         claim_in_order(world, row, mine)
 

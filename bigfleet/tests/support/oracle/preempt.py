@@ -34,7 +34,7 @@ def _give_back(world: World, row: Row) -> None:
         assert value is not None
         return value
 
-    takes = [world.machines[mid] for mid in sorted(row.taken, reverse=True)]
+    takes = [world.machines[mid] for mid in sorted({*row.taken} - {*row.ready}, reverse=True)]
     for m in sorted(takes, key=cost, reverse=True):
         if covered(world.deficit(row, without=m.id)):
             world.unclaim(m)

@@ -42,6 +42,8 @@ class Row:
     claims: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)
+    ready: list[str] = field(default_factory=list)
+    """Of those taken: Idle machines that were made for the row and counted in credit."""
     expected: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     domain: tuple[str, ...] | None = None

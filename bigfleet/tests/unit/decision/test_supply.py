@@ -81,11 +81,29 @@ def test_a_reserved_idle_machine_goes_to_its_need_before_cheaper_ones() -> None:
     assert decide(fleet, [row]).serves() == {"m-2"}
 
 
-def test_only_an_earlier_need_may_take_a_reserved_machine_away() -> None:
+def test_only_a_need_of_higher_priority_may_take_a_reserved_machine_away() -> None:
     owner = need(A, priority=100)
     fleet = [machine("m-1", serves=owner)]
     assert decide(fleet, [owner, need(B, priority=50)]).serves(0) == {"m-1"}
     assert decide(fleet, [owner, need(B, priority=200)]).serves(1) == {"m-1"}
+    earlier = replace(need(B, priority=100), arrival_ns=owner.arrival_ns - 1)
+    assert decide(fleet, [owner, earlier]).does == {"m-1": K.BOOTSTRAP}
+    assert decide(fleet, [owner, earlier]).satisfied(0)
+
+
+def test_a_reserved_machine_stays_where_the_higher_need_finds_another() -> None:
+    owner = need(A, priority=100)
+    fleet = [machine("m-1", serves=owner), machine("m-2", price=0.1)]
+    outcome = decide(fleet, [owner, need(B, priority=200)])
+    assert (outcome.serves(0), outcome.serves(1)) == ({"m-1"}, {"m-2"})
+
+
+def test_a_machine_made_for_a_row_counts_though_it_is_idle() -> None:
+    row = need()
+    fleet = [serving("m-1", row, leaving=True), machine("m-2", serves=row)]
+    outcome = decide(fleet, [row])
+    assert outcome.does == {"m-2": K.BOOTSTRAP}
+    assert outcome.serves() == {"m-2"}
 
 
 def test_a_reserved_machine_waits_for_an_unmet_need_that_came_before() -> None:

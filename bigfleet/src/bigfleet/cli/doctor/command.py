@@ -74,14 +74,9 @@ def doctor(
 
 
 async def _look(
-    data_dir: Path,
-    coordinators: Sequence[str],
-    shards: Sequence[str],
-    providers: Sequence[str],
-    tls: tuple[str, str, str],
-    kubeconfig: str,
-    context: str,
-) -> list[Finding]:
+    data_dir: Path, coordinators: Sequence[str], shards: Sequence[str], providers: Sequence[str],
+    tls: tuple[str, str, str], kubeconfig: str, context: str,
+) -> list[Finding]:  # fmt: skip
     from bigfleet.cli.doctor.fleet import look_at_fleet
     from bigfleet.cli.doctor.here import look_here
     from bigfleet.wire.errors import TlsFilesError

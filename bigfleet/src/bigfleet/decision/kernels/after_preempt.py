@@ -20,7 +20,7 @@ from bigfleet.decision.kernels.layout import (
     Scratch,
     Work,
 )
-from bigfleet.decision.kernels.stamps import unname
+from bigfleet.decision.kernels.stamps import KEEPS_NUMBER, unname
 from bigfleet.decision.kernels.supply import use_machine
 from bigfleet.jit.decorators import inner
 
@@ -56,7 +56,10 @@ def give_back_after_moves(
 
 @inner
 def _takes_of_movers(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch) -> I64:
-    """Takes of rows with a moved machine in ``sc.takes``, row after row: where each row begins."""
+    """Takes of rows with a moved machine in ``sc.takes``, row after row: where each row begins.
+
+    What was made for the row in an earlier cycle stays.
+    """
     moving = np.zeros(len(ro.position), np.uint8)
     any_moving = False
     for m in ma.order:
@@ -69,14 +72,14 @@ def _takes_of_movers(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch) -> I64:
     at = np.zeros(len(moving) + 1, np.int64)
     for m in ma.order:
         r = wo.taken[m]
-        if r >= 0 and moving[r]:
+        if r >= 0 and moving[r] and wo.turn[m] != KEEPS_NUMBER:
             at[r + 1] += 1
     for r in range(len(moving)):
         at[r + 1] += at[r]
     place = at[:-1].copy()
     for m in ma.order:
         r = wo.taken[m]
-        if r >= 0 and moving[r]:
+        if r >= 0 and moving[r] and wo.turn[m] != KEEPS_NUMBER:
             sc.takes[place[r]] = m
             place[r] += 1
     return at

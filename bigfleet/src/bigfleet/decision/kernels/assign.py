@@ -10,6 +10,7 @@ from bigfleet.decision.kernels.classify import fill_loose, owner_of
 from bigfleet.decision.kernels.credit import (
     claim_exact,
     claim_key,
+    give_up_ready,
     hold_old_domains,
     keep_from,
 )
@@ -117,6 +118,7 @@ def credit_loose(
         if wo.cancel[0] != 0:
             return
         claim_loose(ma, cl, ids, ro, fa, ho, wo, sc, r)
+    give_up_ready(ma, cl, ids, ro, fa, ho, wo, sc, rows)
     renew_places(ho)
 
 

@@ -2,6 +2,8 @@
 
 Round one gives rows the machines stamped for them; round two, what is left in the cluster, is in
 `loose`. Most rows need every machine they hold: those are recognised without ordering anything.
+An Idle machine that was made or freed for a plain row counts there as it did while it was Creating,
+and is taken with the claim (ADR 0134).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from bigfleet.decision.kernels.layout import (
     CONFIGURING,
     COVERS_UNIT,
     I32,
+    IDLE,
     ClassArrays,
     Facts,
     Holdings,
@@ -26,7 +29,8 @@ from bigfleet.decision.kernels.layout import (
     Work,
 )
 from bigfleet.decision.kernels.spread import count_claim, count_claims
-from bigfleet.decision.kernels.stamps import name_claim, next_turn, restamp
+from bigfleet.decision.kernels.stamps import KEEPS_NUMBER, name_claim, next_turn, restamp, unname
+from bigfleet.decision.kernels.supply import suits
 from bigfleet.jit.decorators import inner
 
 _NEEDS_ALL, _HAS_SURPLUS, _UNKNOWN = 0, 1, 2
@@ -40,36 +44,65 @@ def claim_exact(
 ) -> None:  # fmt: skip
     """Round one: machines stamped for exactly this row."""
     lo, hi = ho.exact_at[r], ho.exact_at[r + 1]
-    if lo == hi:
-        return
-    found = _claim_all(ma, cl, ro, fa, ho, wo, sc, r, lo, hi)
-    if found == _NEEDS_ALL:
-        return
-    if found == _HAS_SURPLUS or not _claim_held(ma, cl, ids, ro, fa, ho, wo, sc, r):
-        claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact, lo, hi)
+    ready = _find_ready(ma, cl, ids, ro, fa, ho, wo, sc, r)
+    if ready == 0:
+        if lo == hi:
+            return
+        found = _claim_all(ma, cl, ro, fa, ho, wo, sc, r, lo, hi)
+        if found == _NEEDS_ALL:
+            return
+        if found == _HAS_SURPLUS:
+            claim_from(ma, cl, ids, ro, fa, wo, sc, r, ho.exact, lo, hi)
+            return
+    for i in range(lo, hi):
+        sc.takes[ready + i - lo] = ho.exact[i]
+    size = ready + hi - lo
+    if not _claim_held(ma, cl, ids, ro, fa, wo, sc, r, size):
+        claim_from(ma, cl, ids, ro, fa, wo, sc, r, sc.takes, 0, size)
+
+
+@inner
+def _find_ready(
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, r: int,
+) -> int:  # fmt: skip
+    """Idle machines made or freed for exactly this plain row, in ``sc.takes``; how many."""
+    size = 0
+    if ro.domain_key[r] >= 0 or ro.blocked[r] or len(ho.idle) == 0:
+        return size
+    for i in range(ro.members[r], ro.members[r + 1]):
+        key = ids.key[ro.member[i]]
+        for j in range(ho.idle_at[key], ho.idle_at[key + 1]):
+            m = ho.idle[j]
+            if ma.stamp[m] == ro.member[i] and wo.claim[m] < 0 and fits(ma, ro, fa, r, m):
+                if suits(cl, ro, fa, sc, r, ma.cls[m]):
+                    sc.takes[size] = m
+                    size += 1
+    return size
 
 
 @inner
 def _claim_held(
-    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
-    wo: Work, sc: Scratch, r: int,
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch,
+    r: int, listed: int,
 ) -> bool:  # fmt: skip
-    """Claim all that is stamped for the row, or nothing where some of it is surplus.
+    """Claim all that is stamped for the row (``sc.takes``), or nothing where some is surplus.
 
     It is not as long as each machine is needed beside those that the row claimed before it,
     whatever has become of their states since.
     """
     size = 0
-    for i in range(ho.exact_at[r], ho.exact_at[r + 1]):
-        m = ho.exact[i]
+    for i in range(listed):
+        m = sc.takes[i]
         if wo.claim[m] < 0 and fits(ma, ro, fa, r, m) and in_domain(ma, ro, fa, wo, r, m):
             look_at(cl, ro, fa, sc, r, ma.cls[m])
             sc.cand[size] = m
             size += 1
     # Where all are needed, or something is surplus in any case, the order decides nothing.
-    if not _needs_all(ma, ro, wo, sc, r, size):
-        if _has_surplus(ma, ro, wo, sc, r, size):
-            return False
+    needed = _needed(ma, ro, wo, sc, r, size)
+    if needed == _HAS_SURPLUS:
+        return False
+    if needed == _UNKNOWN:
         _order_held(ma, cl, ids, ro, sc, r, size)
         if not _needs_each(ma, ro, wo, sc, r, size):
             return False
@@ -205,7 +238,7 @@ def claim_key(
     # A row whose profile changed as a whole keeps its order; beside others these come last.
     for i in range(size if untouched else 0):
         if wo.claim[sc.takes[i]] == r:
-            wo.turn[sc.takes[i]] = -1
+            wo.turn[sc.takes[i]] = KEEPS_NUMBER
 
 
 @inner
@@ -258,7 +291,7 @@ def keep_from(
 def claim(
     ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, m: int
 ) -> None:
-    """Count a machine that is already the cluster's for a row."""
+    """Count a machine that is already the cluster's, or was made for the row, for it."""
     exact = ma.stamp[m] >= 0 and ids.exact[ma.stamp[m]] == r
     if exact:
         name_claim(wo, ma.stamp[m])
@@ -267,34 +300,78 @@ def claim(
     wo.claim[m] = r
     subtract(sc, ma.cls[m], wo.left[r], ro.width[r], 1)
     count_claim(ma, ro, fa, wo, r, m, 1)
+    if ma.state[m] == IDLE:
+        # It leaves the free ones. The stamp keeps its number, and so the row its order.
+        wo.taken[m], wo.identity[m], wo.turn[m] = r, ma.stamp[m], KEEPS_NUMBER
 
 
 @inner
-def _needs_all(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> bool:
-    """Every candidate is needed whatever the order: without the smallest, it is not covered."""
+def give_up_ready(
+    ma: MachineArrays, cl: ClassArrays, ids: Identities, ro: Rows, fa: Facts, ho: Holdings,
+    wo: Work, sc: Scratch, rows: int,
+) -> None:  # fmt: skip
+    """Idle machines that rows counted are free again where an unmet row of higher priority may
+    take them: it is for that row's turn to decide."""
+    if len(ho.idle) == 0:
+        return
+    unmet = np.empty(rows, np.int32)
+    size = 0
+    for r in range(rows):
+        if not ro.blocked[r] and not covered(wo.left[r], ro.width[r]):
+            unmet[size] = r
+            size += 1
+    first = np.full(len(cl.price), -1, np.int32)
+    for j in range(len(ho.idle) if size > 0 else 0):
+        m = ho.idle[j]
+        owner, c = wo.claim[m], ma.cls[m]
+        if owner < 0:
+            continue
+        i = max(0, first[c])
+        while i < size and ro.priority[unmet[i]] > ro.priority[owner]:
+            if suits(cl, ro, fa, sc, unmet[i], c):
+                if first[c] < 0:
+                    first[c] = i
+                if fits(ma, ro, fa, unmet[i], m):
+                    _free_again(ma, cl, ro, fa, ho, wo, sc, owner, m)
+                    break
+            i += 1
+
+
+@inner
+def _free_again(
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, ho: Holdings, wo: Work, sc: Scratch,
+    r: int, m: int,
+) -> None:  # fmt: skip
+    """Undo the claim of an Idle machine."""
+    c = ma.cls[m]
+    unname(ma, ro, wo, r, m)
+    wo.claim[m] = -1
+    wo.taken[m] = -1
+    look_at(cl, ro, fa, sc, r, c)
+    subtract(sc, c, wo.left[r], ro.width[r], -1)
+    count_claim(ma, ro, fa, wo, r, m, -1)
+    wo.position[2 * c] = ho.bucket_at[2 * c]
+    wo.stale[2 * c] = 1
+
+
+@inner
+def _needed(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> int:
+    """What the row needs of ``sc.cand`` whatever their order.
+
+    Without the smallest it is not covered, so all count; or without the largest it still is.
+    """
+    surplus = True
     for j in range(ro.width[r]):
-        total, least = 0, np.int64(1) << 62
+        total, least, most = 0, np.int64(1) << 62, 0
         for i in range(size):
             give = sc.give[ma.cls[sc.cand[i]], j]
             total += give
             least = min(least, give)
-        if least > 0 and total - least < wo.left[r, j]:
-            return True
-    return False
-
-
-@inner
-def _has_surplus(ma: MachineArrays, ro: Rows, wo: Work, sc: Scratch, r: int, size: int) -> bool:
-    """Whatever the order, the last is not needed: without the largest, it is covered."""
-    for j in range(ro.width[r]):
-        total, most = 0, 0
-        for i in range(size):
-            give = sc.give[ma.cls[sc.cand[i]], j]
-            total += give
             most = max(most, give)
-        if total - most < wo.left[r, j]:
-            return False
-    return True
+        if least > 0 and total - least < wo.left[r, j]:
+            return _NEEDS_ALL
+        surplus = surplus and total - most >= wo.left[r, j]
+    return _HAS_SURPLUS if surplus else _UNKNOWN
 
 
 @inner

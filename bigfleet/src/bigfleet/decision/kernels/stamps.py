@@ -7,6 +7,8 @@ from bigfleet.jit.decorators import inner
 
 STAMPS_GIVEN = 4
 """The place in ``Work.counters``."""
+KEEPS_NUMBER = -1
+"""In ``Work.turn``: the stamp keeps the sequence number it has."""
 
 
 @inner

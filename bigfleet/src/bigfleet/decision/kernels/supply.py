@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bigfleet.decision.kernels.amounts import covered, fits, look_at
+from bigfleet.decision.kernels.amounts import covered, domain_of, fits, look_at
 from bigfleet.decision.kernels.classify import owner_of
 from bigfleet.decision.kernels.layout import (
     COVERS_UNIT,
@@ -41,12 +41,25 @@ def reserved_for(ids: Identities, ro: Rows, r: int, stamp: int) -> bool:
 
 
 @inner
-def _reserved_against(ids: Identities, ro: Rows, wo: Work, r: int, stamp: int) -> bool:
-    """Kept for a live, unmet row that had its turn before this one."""
-    owner = owner_of(ids, stamp)
-    if owner < 0 or owner == r or owner == ro.parent[r]:
+def _reserved_against(
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, r: int, m: int
+) -> bool:
+    """Kept for a live, unmet row that had its turn before this one, or that waits for a gang's."""
+    owner = owner_of(ids, ma.stamp[m])
+    if owner < 0 or owner == r or owner == ro.parent[r] or satisfied(ro, wo, owner):
         return False
-    return bool(ro.position[owner] < ro.position[r] and not satisfied(ro, wo, owner))
+    return bool(ro.position[owner] < ro.position[r]) or _completes(ma, ro, fa, wo, r, owner, m)
+
+
+@inner
+def _completes(
+    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, r: int, owner: int, m: int
+) -> bool:
+    """A gang of the same priority can be complete where it has this machine."""
+    key = ro.domain_key[owner]
+    if key < 0 or ro.priority[owner] < ro.priority[r] or not wo.satisfiable[owner]:
+        return False
+    return bool(wo.domain[owner] >= 0 and domain_of(ma, fa, key, m) == wo.domain[owner])
 
 
 @inner
@@ -58,9 +71,9 @@ def available(
         return False
     if ro.masks[r] < ro.masks[r + 1] and not fits(ma, ro, fa, r, m):
         return False
-    return not (
-        ma.state[m] == IDLE and ma.stamp[m] >= 0 and _reserved_against(ids, ro, wo, r, ma.stamp[m])
-    )
+    if ma.state[m] != IDLE or ma.stamp[m] < 0:
+        return True
+    return not _reserved_against(ma, ids, ro, fa, wo, r, m)
 
 
 @inner

@@ -249,13 +249,9 @@ def _amounts(items: tuple[tuple[str, Amount], ...]) -> tuple[Amounts, str]:
 
 @lru_cache(maxsize=_CACHED)
 def _profile(
-    requirements: tuple[_Expression, ...],
-    spread: tuple[_SpreadSpec, ...],
-    priority: int,
-    interruption: str | None,
-    reclamation: str | None,
-    near: str,
-) -> Profile:
+    requirements: tuple[_Expression, ...], spread: tuple[_SpreadSpec, ...], priority: int,
+    interruption: str | None, reclamation: str | None, near: str,
+) -> Profile:  # fmt: skip
     wanted = [_requirement(one) for one in requirements]
     if near:
         wanted.append(Requirement.of(near, RequirementOperator.SAME))
