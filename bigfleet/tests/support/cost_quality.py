@@ -17,6 +17,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from bigfleet.model import Machine, MachineState
+from bigfleet_lab.simulate.drawn_fleets import draw_fleet
+from bigfleet_lab.simulate.fleet_shapes import draw_shape, without_limits
 from compare import fast_plan
 from fleets import Case, Shape
 from fleets import case as case_of
@@ -52,14 +54,26 @@ def fleet(seed: int) -> Case:
     return replace(case, machines=machines)
 
 
+def drawn_fleet(seed: int) -> Case:
+    """A fleet of any shape without gangs, spread and limits; nothing bound where phase 2 acts."""
+    rng = Random(seed)
+    shape = without_limits(draw_shape(seed, rng.randint(20, 120), rng.randint(4, 30)))
+    shape = replace(shape, gangs=0.0, spread=0.0)
+    for bound in (shape.bound, 0.0):
+        fleet = draw_fleet(replace(shape, bound=bound))
+        case = Case(fleet.machines, fleet.needs, fleet.facts, fleet.policy, set(fleet.cooling))
+        if see(case, fast_plan(case)).quiet():
+            return case
+    raise AssertionError(f"seed {seed}: phase 2 acts though nothing is bound")
+
+
 def _price(rng: Random, m: Machine) -> float:
     """Prices that are neither all equal nor proportional to size, owned machines included."""
     return round(m.resources["cpu"] / 1000 * rng.uniform(0.02, 0.06), 4)
 
 
-def compare_fleet(seed: int) -> Comparison:
+def compare_fleet(case: Case) -> Comparison:
     """The sum over all needs of a fleet whose deficit was covered."""
-    case = fleet(seed)
     view = see(case, fast_plan(case))
     taken = optimum = 0
     for row in view.rows:
@@ -91,6 +105,8 @@ def _optimum(view: Seen, row: Row) -> int:
     ]
     idle = [m for m in pool if m.state is S.IDLE and not _behind(view, row, m, pool)]
     left = {d: row.need.aggregate[d] for d in row.demanded}
+    for m in view.held(row):
+        left = view.world.minus(row, left, m)
     for choice in (idle, pool):
         rest = left
         for m in choice:

@@ -179,7 +179,7 @@ class RowMaker:
             requirements.append(Requirement.of(key, RequirementOperator.SAME))
         return Profile.of(
             requirements,
-            [] if gang or rng.random() >= shape.spread else [self._spread()],
+            [] if gang or rng.random() >= shape.spread else self._spreads(),
             rng.choice(self._levels),
             self._penalty(),
             self._penalty(),
@@ -207,9 +207,17 @@ class RowMaker:
             names |= {p.name for p in rng.choices(self.pools, k=rng.randint(1, 4))}
         return [Requirement.of(POOL_LABEL, RequirementOperator.IN, names)]
 
-    def _spread(self) -> Spread:
+    def _spreads(self) -> list[Spread]:
+        """One constraint, or one over zones and one over racks."""
         rng, shape = self.rng, self.shape
         key = RACK_LABEL if rng.random() < shape.spread_racks else LABEL_ZONE
+        first = self._spread(key)
+        if shape.two_spreads == 0.0 or rng.random() >= shape.two_spreads:
+            return [first]
+        return [first, self._spread(LABEL_ZONE if key == RACK_LABEL else RACK_LABEL)]
+
+    def _spread(self, key: str) -> Spread:
+        rng, shape = self.rng, self.shape
         soft = rng.random() < shape.soft_spread
         mode = SpreadMode.SCHEDULE_ANYWAY if soft else SpreadMode.DO_NOT_SCHEDULE
         return Spread(key, rng.randint(1, 3), mode)

@@ -65,6 +65,8 @@ class FleetShape:
     """Of the rows that spread: the share that spread over racks and not over zones."""
     soft_spread: float = 0.3
     """Of the rows that spread: the share with ScheduleAnyway."""
+    two_spreads: float = 0.0
+    """Of the rows that spread: the share with a constraint over zones and another over racks."""
     tiny: float = 0.0
     """The share of rows that ask for a small part of one machine."""
     everything: bool = False
@@ -117,7 +119,8 @@ def draw_shape(seed: int, machines: int, most_needs: int) -> FleetShape:
         demand=rng.choice((0.3, 0.6, 0.8, 0.95, 1.2)),
         changed=rng.choice((0.0, 0.0, 0.03, 0.3, 1.0)),
     )
-    return _with_taints(Random(seed + 1_000_003), _with_rows(rng, shape))
+    shape = _with_taints(Random(seed + 1_000_003), _with_rows(rng, shape))
+    return replace(shape, two_spreads=Random(seed + 2_000_003).choice((0.0, 0.0, 0.3, 1.0)))
 
 
 def _with_rows(rng: Random, shape: FleetShape) -> FleetShape:
