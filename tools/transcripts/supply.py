@@ -190,7 +190,7 @@ def _reserved() -> Scenario:
         title="A machine created for a need waits for that need",
         summary="""\
 `new` was created for `batch` and has just become Idle. It is reserved: `batch` takes it at once,
-ahead of cheaper Idle machines, and only a need that comes earlier in the order could take it away.
+ahead of cheaper Idle machines, and only an unmet need of higher priority could take it away.
 Without this rule every cycle might hand a new machine to another need, and none would ever be
 served.""",
         machines=(
