@@ -72,13 +72,9 @@ class Engine:
     _buffers: BufferPool = field(default_factory=BufferPool)
 
     def decide(
-        self,
-        fleet: MachineColumns,
-        demand: Demand,
-        policy: Policy | None = None,
-        carry: Carry | None = None,
-        now: int = 0,
-    ) -> Plan:
+        self, fleet: MachineColumns, demand: Demand, policy: Policy | None = None, carry: Carry |
+        None = None, now: int = 0,
+    ) -> Plan:  # fmt: skip
         """One cycle; DecisionCancelledError where it was cancelled."""
         policy, carry = policy or Policy(), carry or Carry()
         times = [self.clock()]

@@ -41,13 +41,9 @@ class RowArranger:
     _by_profile: Memo[RowRequirements] = field(default_factory=Memo)
 
     def arrange(
-        self,
-        demand: Demand,
-        amounts: ScaledAmounts,
-        normal: NormalRows,
-        topology: CycleTopology,
+        self, demand: Demand, amounts: ScaledAmounts, normal: NormalRows, topology: CycleTopology,
         clusters: Clusters,
-    ) -> RowColumns:
+    ) -> RowColumns:  # fmt: skip
         """Rows in the total order, then one sub-row for each member of a folded row."""
         standing = self._standing_of(demand, normal, clusters)
         by = self._profiles(topology, standing)
