@@ -97,16 +97,9 @@ class KubeClient(Reader):
         return decode(await self.transport.call(request, deadline), resource.struct)
 
     async def apply(
-        self,
-        resource: Resource[T],
-        name: str,
-        body: Mapping[str, object],
-        namespace: str = "",
-        *,
-        manager: str,
-        subresource: str = "",
-        deadline: float = DEADLINE,
-    ) -> T:
+        self, resource: Resource[T], name: str, body: Mapping[str, object], namespace: str = "", *,
+        manager: str, subresource: str = "", deadline: float = DEADLINE,
+    ) -> T:  # fmt: skip
         """Server-side apply: make these fields so, creating the object if need be; fields of this
         manager that are no longer named go away. Takes fields from other managers."""
         request = ApiRequest(
@@ -122,44 +115,26 @@ class KubeClient(Reader):
         return decode(await self.transport.call(request, deadline), resource.struct)
 
     async def merge_patch(
-        self,
-        resource: Resource[T],
-        name: str,
-        patch: Mapping[str, object],
-        namespace: str = "",
-        *,
-        subresource: str = "",
-        deadline: float = DEADLINE,
-    ) -> T:
+        self, resource: Resource[T], name: str, patch: Mapping[str, object], namespace: str = "", *,
+        subresource: str = "", deadline: float = DEADLINE,
+    ) -> T:  # fmt: skip
         """Set fields; None removes one. With metadata.resourceVersion it conflicts if that is
         old."""
         return await self._patch(resource, name, patch, namespace, subresource, _MERGE, deadline)
 
     async def json_patch(
-        self,
-        resource: Resource[T],
-        name: str,
-        operations: Sequence[Mapping[str, object]],
-        namespace: str = "",
-        *,
-        subresource: str = "",
-        deadline: float = DEADLINE,
-    ) -> T:
+        self, resource: Resource[T], name: str, operations: Sequence[Mapping[str, object]],
+        namespace: str = "", *, subresource: str = "", deadline: float = DEADLINE,
+    ) -> T:  # fmt: skip
         """Operations on paths (RFC 6902), all or none; a failed `test` is an InvalidError."""
         return await self._patch(
             resource, name, operations, namespace, subresource, _JSON_PATCH, deadline
         )
 
     async def _patch(
-        self,
-        resource: Resource[T],
-        name: str,
-        patch: object,
-        namespace: str,
-        subresource: str,
-        content_type: str,
-        deadline: float,
-    ) -> T:
+        self, resource: Resource[T], name: str, patch: object, namespace: str, subresource: str,
+        content_type: str, deadline: float,
+    ) -> T:  # fmt: skip
         path = resource.path(namespace, name, subresource)
         request = ApiRequest(
             "PATCH",
@@ -174,16 +149,9 @@ class KubeClient(Reader):
         return decode(await self.transport.call(request, deadline), resource.struct)
 
     async def change(
-        self,
-        resource: Resource[T],
-        name: str,
-        decide: Callable[[T], Mapping[str, object] | None],
-        namespace: str = "",
-        *,
-        subresource: str = "",
-        tries: int = 10,
-        deadline: float = DEADLINE,
-    ) -> T:
+        self, resource: Resource[T], name: str, decide: Callable[[T], Mapping[str, object] | None],
+        namespace: str = "", *, subresource: str = "", tries: int = 10, deadline: float = DEADLINE,
+    ) -> T:  # fmt: skip
         """Read, decide, merge-patch what was decided, and start over when another client
         wrote first.
 
@@ -210,15 +178,9 @@ class KubeClient(Reader):
             await self.clock.sleep(backoff.next())
 
     async def delete(
-        self,
-        resource: Resource[T],
-        name: str,
-        namespace: str = "",
-        *,
-        uid: str = "",
-        grace_seconds: int | None = None,
-        deadline: float = DEADLINE,
-    ) -> bool:
+        self, resource: Resource[T], name: str, namespace: str = "", *, uid: str = "",
+        grace_seconds: int | None = None, deadline: float = DEADLINE,
+    ) -> bool:  # fmt: skip
         """Remove an object, and what belongs to it later; False when it was gone already. With a
         uid only that very object: another one of the same name is a ConflictError."""
         options: dict[str, object] = {
@@ -243,14 +205,9 @@ class KubeClient(Reader):
         return True
 
     async def evict(
-        self,
-        pod: str,
-        namespace: str,
-        *,
-        uid: str = "",
-        grace_seconds: int | None = None,
+        self, pod: str, namespace: str, *, uid: str = "", grace_seconds: int | None = None,
         deadline: float = DEADLINE,
-    ) -> Eviction:
+    ) -> Eviction:  # fmt: skip
         """Ask for a Pod to go, which its disruption budgets may refuse for now."""
         options: dict[str, object] = {
             **({"preconditions": {"uid": uid}} if uid else {}),
