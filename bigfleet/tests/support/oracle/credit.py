@@ -101,7 +101,9 @@ def give_up_ready(world: World) -> None:
     unmet = [
         row
         for row in world.rows
-        if not covered(world.deficit(row)) and not world.fact(row.need.cluster).blocked
+        if not covered(world.deficit(row))
+        and not world.fact(row.need.cluster).blocked
+        and (not row.is_gang or row.satisfiable)
     ]
     for row in world.rows:
         higher = [u for u in unmet if u.need.profile.priority > row.need.profile.priority]

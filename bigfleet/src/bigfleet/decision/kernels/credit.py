@@ -317,7 +317,9 @@ def give_up_ready(
     unmet = np.empty(rows, np.int32)
     size = 0
     for r in range(rows):
-        if not ro.blocked[r] and not covered(wo.left[r], ro.width[r]):
+        # A gang that cannot be complete, or has not chosen yet, takes nothing from others for sure.
+        hopeful = ro.domain_key[r] < 0 or wo.satisfiable[r]
+        if hopeful and not ro.blocked[r] and not covered(wo.left[r], ro.width[r]):
             unmet[size] = r
             size += 1
     first = np.full(len(cl.price), -1, np.int32)

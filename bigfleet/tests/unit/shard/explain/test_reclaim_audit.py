@@ -173,7 +173,7 @@ def test_what_is_left_of_a_gang_is_forced_when_a_need_before_it_took_what_it_wai
     serves, waits = (m.but(stamp=Stamp.for_need(gang, 9)) for m in list(world.inventory))
     idle = waits.but(state=MachineState.IDLE, cluster="")
     world.inventory.put_many([serves, idle])
-    before = Profile.of([], interruption=PenaltyBucket.DOLLARS_1)
+    before = Profile.of([], priority=1, interruption=PenaltyBucket.DOLLARS_1)
     urgent = replace(NEED, profile=before, aggregate={"cpu": 4000})
     assert world.cycle(urgent, gang) == 0
     world.inventory.put_many([waits.but(stamp=Stamp.for_need(urgent, 10))])
