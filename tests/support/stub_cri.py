@@ -7,8 +7,10 @@ written by hand, since the interface's definition is not part of this repository
     python stub_cri.py SOCKET
 """
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import grpc
 
@@ -61,9 +63,12 @@ class Runtime(grpc.GenericRpcHandler):
 
 def main(socket: str) -> None:
     """Serve until killed."""
+    # The path of a socket has at most 107 characters, fewer than some temporary folders have.
+    place = Path(socket)
+    os.chdir(place.parent)
     server = grpc.server(ThreadPoolExecutor(4))
     server.add_generic_rpc_handlers((Runtime(),))
-    server.add_insecure_port(f"unix://{socket}")
+    server.add_insecure_port(f"unix:{place.name}")
     server.start()
     server.wait_for_termination()
 
