@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from bigfleet.model import LABEL_HOSTNAME, Profile, Requirement, RequirementOperator, SpreadMode
 from bigfleet.model.columns import ClassTable, MachineColumns
-from bigfleet.model.match_set import ClassAnswers, ClusterTerms, MatchSet
+from bigfleet.model.columns.classes import ClassAnswers
+from bigfleet.model.match_set import ClusterTerms, MatchSet
 
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]

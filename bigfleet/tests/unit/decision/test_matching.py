@@ -10,7 +10,8 @@ from bigfleet.decision.matcher import Matcher, column_mask
 from bigfleet.inventory import Inventory
 from bigfleet.model import LABEL_ARCH, LABEL_OS, Machine, Need, Profile, Taint, Toleration
 from bigfleet.model.columns import Demand, Symbols
-from bigfleet.model.match_set import ClassAnswers, MatchSet
+from bigfleet.model.columns.classes import ClassAnswers
+from bigfleet.model.match_set import MatchSet
 from worlds import NOW, RACK, decide, label, machine, need, replace
 
 FLEET = {"m-1": "1", "m-2": "5", "m-3": "x", "m-4": None}

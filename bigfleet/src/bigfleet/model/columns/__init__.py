@@ -4,7 +4,7 @@ One row per machine or need in typed arrays, text interned to integers, machines
 attributes sharing a class. These are values: a receiver only reads them.
 
     machines  one row per machine
-    classes   attributes that machines share; offerings and pools
+    classes   attributes that machines share, and what they answer to requirements
     demand    one row per need
     symbols   texts as integers
 """
