@@ -52,7 +52,7 @@ def test_claims_by_hand_and_by_file() -> None:
     assert claims(options=Options(claims=("heal",)))[Capability.HEAL].source == "--claim"
     found = claims(configured=("Delete",))
     assert found[Capability.DELETE].source == "conformance.yaml"
-    with pytest.raises(UsageError, match="no capability"):
+    with pytest.raises(UsageError, match="is not a capability"):
         claims(configured=("flight",))
 
 

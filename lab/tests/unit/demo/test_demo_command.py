@@ -256,7 +256,7 @@ async def test_a_demo_answers_at_its_socket() -> None:
         try:
             told = await ask(path, {"do": "list"})
             assert len(told["scenarios"]) == 8
-            with pytest.raises(InputError, match="no scenario"):
+            with pytest.raises(InputError, match="is not a scenario"):
                 await ask(path, {"do": "play", "name": "nonsense"})
         finally:
             server.close()
