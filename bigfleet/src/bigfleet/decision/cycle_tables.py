@@ -43,8 +43,8 @@ class FactTables:
     _kinds: Memo[I32] = field(default_factory=Memo)
 
     def facts_of(
-        self, fleet: MachineColumns, arranged: RowColumns, topology: CycleTopology, clusters:
-        Clusters, amounts: ScaledAmounts, policy: Policy, classes: ClassArrays, free: I64,
+        self, fleet: MachineColumns, arranged: RowColumns, topology: CycleTopology,
+        clusters: Clusters, amounts: ScaledAmounts, policy: Policy, classes: ClassArrays, free: I64,
     ) -> tuple[Facts, dict[int, list[str]]]:  # fmt: skip
         """Matching, domains, clusters and limits; and the names of domains."""
         table = fleet.classes
@@ -101,8 +101,8 @@ def _lists(matches: U8) -> tuple[I32, I32]:
 
 
 def list_holdings(
-    columns: MachineArrays, machines: Any, ids: Any, scratch: Any, identities: Identities, keys:
-    int, clusters: int, exact: I64, free: I64, gang_columns: Sequence[int], domain_keys: int,
+    columns: MachineArrays, machines: Any, ids: Any, scratch: Any, identities: Identities,
+    keys: int, clusters: int, exact: I64, free: I64, gang_columns: Sequence[int], domain_keys: int,
     domains: int, buffers: BufferPool, *, limited: bool,
 ) -> Holdings:  # fmt: skip
     """Machines by whom they concern; ``loose`` is filled after round one.

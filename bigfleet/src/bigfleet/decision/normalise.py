@@ -54,8 +54,8 @@ class Normaliser:
     _unit: Memo[I64] = field(default_factory=Memo)
 
     def normalise(
-        self, machines: MachineArrays, demand: Demand, amounts: ScaledAmounts, topology:
-        CycleTopology, folds: Mapping[FoldKey, tuple[int, int]], sequence: int,
+        self, machines: MachineArrays, demand: Demand, amounts: ScaledAmounts,
+        topology: CycleTopology, folds: Mapping[FoldKey, tuple[int, int]], sequence: int,
     ) -> NormalRows:  # fmt: skip
         """Fold what can be folded, and put everything in the total order."""
         gangs = topology.gangs(demand)
@@ -126,8 +126,8 @@ def _foldable(
 
 
 def _with_folds(
-    demand: Demand, amounts: ScaledAmounts, topology: CycleTopology, folded: I64, folds:
-    Mapping[FoldKey, tuple[int, int]], sequence: int,
+    demand: Demand, amounts: ScaledAmounts, topology: CycleTopology, folded: I64,
+    folds: Mapping[FoldKey, tuple[int, int]], sequence: int,
 ) -> NormalRows:  # fmt: skip
     symbols = demand.symbols
     clusters = _clusters(demand)

@@ -256,8 +256,8 @@ class ControllerWatches:
 
 
 async def _live(
-    controller: PodController, watches: ControllerWatches, election: LeaderElection, events:
-    EventRecorder, readiness: Readiness, stop: asyncio.Event,
+    controller: PodController, watches: ControllerWatches, election: LeaderElection,
+    events: EventRecorder, readiness: Readiness, stop: asyncio.Event,
 ) -> None:  # fmt: skip
     async def lead() -> None:
         async with asyncio.TaskGroup() as group:

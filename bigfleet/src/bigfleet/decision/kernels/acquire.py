@@ -58,8 +58,8 @@ def acquire(
 
 @inner
 def give_back(
-    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, takes:
-    int,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int,
+    takes: int,
 ) -> int:  # fmt: skip
     """Drop takes that turned out redundant, most expensive first, later takes first on ties.
 

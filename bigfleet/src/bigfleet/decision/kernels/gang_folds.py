@@ -18,8 +18,8 @@ from bigfleet.jit.decorators import jit
 
 @jit
 def parts(
-    ma: MachineArrays, key_of: I64, own: I64, at: I64, by_key: I64, kind: I64, whole: U8, scattered:
-    U8,
+    ma: MachineArrays, key_of: I64, own: I64, at: I64, by_key: I64, kind: I64, whole: U8,
+    scattered: U8,
 ) -> None:  # fmt: skip
     """Mark gangs for which a machine is stamped that is too small for the whole gang.
 

@@ -250,8 +250,8 @@ def _front_head(
 
 @inner
 def rate_heads(
-    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int, heads:
-    int,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, r: int,
+    heads: int,
 ) -> None:  # fmt: skip
     """The tier of every head in this step."""
     constrained = ro.spread[r] < ro.spread[r + 1]

@@ -321,8 +321,8 @@ def _best_heads(
 
 @inner
 def _advance(
-    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, h: int, at:
-    int,
+    ma: MachineArrays, ro: Rows, fa: Facts, wo: Work, sc: Scratch, vi: Victims, r: int, h: int,
+    at: int,
 ) -> None:  # fmt: skip
     """Let a head stand for the next victim of its bucket from a place on."""
     at = _next_victim(ma, ro, fa, wo, vi, r, at, sc.head_end[h])

@@ -45,8 +45,8 @@ def _serving_rows(ma: MachineArrays, ro: Rows, wo: Work) -> U8:
 
 @jit
 def reclaim(
-    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, since: I64, now: int, hold:
-    int,
+    ma: MachineArrays, ids: Identities, ro: Rows, fa: Facts, wo: Work, since: I64, now: int,
+    hold: int,
 ) -> I32:  # fmt: skip
     """Configured machines to drain; ``since`` becomes the times since which they have no claim."""
     found = np.empty(len(ma.state), np.int32)

@@ -25,8 +25,8 @@ from bigfleet.jit.decorators import jit
 
 @jit
 def suiting(
-    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, sc: Scratch, rows: I64, kind: I64, out:
-    I64,
+    ma: MachineArrays, cl: ClassArrays, ro: Rows, fa: Facts, sc: Scratch, rows: I64, kind: I64,
+    out: I64,
 ) -> None:  # fmt: skip
     """Machines by state that hold the requirements, cover the unit and offer every dimension.
 

@@ -66,9 +66,9 @@ class CoordinatorClient:
     """One shard's conversation with its coordinators."""
 
     def __init__(
-        self, addresses: Sequence[str], caller: Caller, reports: Building, instructions:
-        InstructionReceiver, counts: ReportMetrics, rng: Random, rhythm: ReportIntervals | None =
-        None,
+        self, addresses: Sequence[str], caller: Caller, reports: Building,
+        instructions: InstructionReceiver, counts: ReportMetrics, rng: Random,
+        rhythm: ReportIntervals | None = None,
     ) -> None:  # fmt: skip
         if not addresses:
             raise CoordinationError("no coordinator's address is given: leave the client out")

@@ -49,8 +49,8 @@ class Instructions:
     """One shard's fences and what it does when told."""
 
     def __init__(
-        self, domains: DomainTable, moves: Moves, remembered: DoneInstructions, counts:
-        InstructionMetrics, on_assignments: Callable[[pb.ShardAssignments], None],
+        self, domains: DomainTable, moves: Moves, remembered: DoneInstructions,
+        counts: InstructionMetrics, on_assignments: Callable[[pb.ShardAssignments], None],
     ) -> None:  # fmt: skip
         """`on_assignments` gets clusters, quotas and providers; domains are dealt with here."""
         self._domains, self._moves, self._remembered = domains, moves, remembered

@@ -75,9 +75,9 @@ class Moves:
     """Carries out the three instructions that move machines."""
 
     def __init__(
-        self, shard_id: str, machines: MovableMachines, fleet: Callable[[], MachineColumns], owner:
-        OwnershipRecord, remembered: DoneInstructions, preempt: Preempt, clock: Clock, transferred:
-        Callable[[str, int], None], unheard: Callable[[], Sequence[str]] = tuple,
+        self, shard_id: str, machines: MovableMachines, fleet: Callable[[], MachineColumns],
+        owner: OwnershipRecord, remembered: DoneInstructions, preempt: Preempt, clock: Clock,
+        transferred: Callable[[str, int], None], unheard: Callable[[], Sequence[str]] = tuple,
     ) -> None:  # fmt: skip
         """`transferred` counts machines that went `in` or `out`; `unheard` are the providers
         whose machines are not known yet."""
