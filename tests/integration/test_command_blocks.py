@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_blocks import Block, blocks_of, run_block
+from command_blocks import Block, blocks_of, run_block, serve
 from kube_http import KUBECONFIG
 from new_machine import ROOT, NewMachine
 
@@ -33,14 +33,13 @@ def marked(page: Path, marker: str) -> list[Block]:
 
 
 def a_provider(machine: NewMachine) -> None:
-    machine.start("exec bigfleet-provider-fake")
+    serve(machine, "bigfleet-provider-fake", 2)
 
 
 def providers(machine: NewMachine) -> None:
     a_provider(machine)
-    machine.start(
-        "exec bigfleet-provider-fake --addr provider:9001 --allow-plaintext --metrics-addr 0"
-    )
+    command = "bigfleet-provider-fake --addr provider:9001 --allow-plaintext --metrics-addr 0"
+    serve(machine, command, 1)
 
 
 def a_coordinator(machine: NewMachine) -> None:

@@ -114,18 +114,18 @@ def run_block(block: Block, machine: NewMachine, folder: Path) -> str:
         if step.endswith("&"):
             machine.start(f"exec {step[:-1]}", folder)
         elif SERVERS.match(step):
-            before = len(machine.listening())
-            wanted = before + next(
-                (count for name, count in SOCKETS if f" {name} " in f" {step} "), 1
-            )
-            log = machine.start(f"exec {step}", folder)
-            eventually(
-                lambda wanted=wanted: _serves(machine, wanted),  # type: ignore[misc]
-                f"{step} serves: {log}", _SERVES_WITHIN,
-            )  # fmt: skip
+            sockets = next((count for name, count in SOCKETS if f" {name} " in f" {step} "), 1)
+            serve(machine, step, sockets, folder)
         else:
             shown += machine.run(step, folder)
     return shown
+
+
+def serve(machine: NewMachine, command: str, sockets: int, folder: Path | None = None) -> None:
+    """Start a server; returns when it listens at so many sockets more than there were."""
+    wanted = len(machine.listening()) + sockets
+    log = machine.start(f"exec {command}", folder)
+    eventually(lambda: _serves(machine, wanted), f"{command} serves: {log}", _SERVES_WITHIN)
 
 
 def _serves(machine: NewMachine, sockets: int) -> bool:
