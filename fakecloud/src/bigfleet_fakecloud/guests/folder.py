@@ -28,6 +28,9 @@ STAND_INS = {
     "systemd-run": '#!/bin/sh\necho "$*" >>"$GUEST/systemctl"\n',
 }
 MOST_OUTPUT = 64 * 1024
+# A process that starts while a file is open for writing inherits the file until it executes its own
+# program. Running the file meanwhile fails as "text file busy".
+_FILES_AND_STARTS = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class GuestFolder:
         """Write or extend a file of the host."""
         where = self.path(path)
         where.parent.mkdir(parents=True, exist_ok=True)
-        with where.open("ab" if append else "wb") as file:
+        with _FILES_AND_STARTS, where.open("ab" if append else "wb") as file:
             file.write(content)
         where.chmod(mode)
 
@@ -107,11 +110,12 @@ class GuestFolder:
         with self._lock:
             if self._closed:
                 return Outcome(255, "the host is down")
-            process = subprocess.Popen(
-                ["/bin/sh", "-c", self.translate(script)], cwd=self.root, env=env,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                start_new_session=True,
-            )  # fmt: skip
+            with _FILES_AND_STARTS:
+                process = subprocess.Popen(
+                    ["/bin/sh", "-c", self.translate(script)], cwd=self.root, env=env,
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )  # fmt: skip
             self._running.add(process)
         try:
             out, err = process.communicate(stdin)
